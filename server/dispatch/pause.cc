@@ -39,22 +39,22 @@ void Pause::End() {
     if (Session* session = clients_.Find(id)) {
       session->paused = false;
       clients_.Resume(*session);
-      // A host program runs the request of its client anew, behind this turn: it has one more.
-      resumed_.insert(resumed_.end(), session->push_sink ? 2 : 1, id);
+      (session->push_sink ? of_host_ : resumed_).push_back(id);
     }
   }
 }
 
 // A session that is not carried has nothing left that can be run now.
 void Pause::ForgetThoseThatRan() {
-  if (clock_.now().ms() >= ended_ms_ + kResumedMsMax) return resumed_.clear();
-  const Session* forgotten = nullptr;  // once a turn
+  if (clock_.now().ms() >= ended_ms_ + kResumedMsMax) {
+    resumed_.clear();
+    return of_host_.clear();
+  }
   std::erase_if(resumed_, [&](SessionId id) {
     const Session* const session = clients_.Find(id);
-    if (session && (session->carried || session == forgotten)) return false;
-    forgotten = session;
-    return true;
+    return !session || !session->carried;
   });
+  std::erase_if(of_host_, [&](SessionId id) { return !clients_.Find(id); });
 }
 
 // The pause lasts as long as it was to last.

@@ -37,13 +37,15 @@ class Pause {
   Mode mode() const { return mode_; }
   bool is_on() const { return mode_ != Mode::kNone; }
   // A pause is on, or requests that it has held back are still to be run.
-  bool StandsStill() const { return is_on() || !resumed_.empty(); }
+  bool StandsStill() const { return is_on() || !resumed_.empty() || !of_host_.empty(); }
   int64_t began_ms() const { return began_ms_; }  // Precondition: StandsStill()
   // Looks whether the requests that were held back have been run. Once a turn, behind its requests.
   void TurnEnded() {
-    if (!resumed_.empty()) [[unlikely]]
+    if (!resumed_.empty() || !of_host_.empty()) [[unlikely]]
       ForgetThoseThatRan();
   }
+  // A host program has run what a pause had held back of this session.
+  void Ran(const Session& session) { std::erase(of_host_, session.id); }
   // Precondition: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
   // transaction that writes.
   bool Holds(uint32_t flags, bool transaction_writes) const;
@@ -65,6 +67,7 @@ class Pause {
   int64_t until_ms_ = 0;
   std::vector<SessionId> held_;
   std::vector<SessionId> resumed_;  // by the end of the last pause; they have requests to be run
+  std::vector<SessionId> of_host_;  // the same, but a host program runs them, between turns
   int64_t ended_ms_ = 0;
   TimerTaskOf<Pause> end_{*this};
 };

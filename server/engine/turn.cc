@@ -128,6 +128,8 @@ std::optional<Dispatcher::Outcome> Engine::RunNow(SessionId id, Args args) {
     request_watch_->BeginTurn();
   const Dispatcher::Outcome outcome = Execute(session, args, LookDirectly(args[0]), {});
   command_timer_.EndRun();
+  if (pause_.StandsStill()) [[unlikely]]
+    pause_.Ran(session);
   if (log_.is_on() || clients_.any_to_send() || tracking_.clients() > 0) [[unlikely]] {
     EndTurn(begin);
   } else {

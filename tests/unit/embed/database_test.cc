@@ -410,6 +410,35 @@ TEST_F(DatabaseTest, PushesArriveWhileAClientWaits) {
   EXPECT_TRUE(ticket.Take().has_value());
 }
 
+// A renewal that a pause holds back is in time, and the lock is not handed over before it has run.
+TEST_F(DatabaseTest, ARenewalIsInTimeOverAPause) {
+  db_.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "100"});
+  sluice::Client other = db_.Connect();
+  sluice::Ticket waits =
+      other.Start({"LOCK.ACQUIRE", "door", "you", "LEASE", "9", "WAIT", "99999"});
+  db_.Run({"CLIENT", "PAUSE", "5000", "WRITE"});
+  sluice::Client mine = db_.Connect();
+  sluice::Ticket renewal = mine.Start({"LOCK.RENEW", "door", "me", "LEASE", "1000"});
+  Pass(5000ms);
+  EXPECT_EQ(renewal.Take()->integer(), 1000);
+  EXPECT_FALSE(waits.Take().has_value());
+  Pass(1001ms);
+  EXPECT_TRUE(waits.Take().has_value());
+}
+
+// One that the host has given up keeps nobody waiting for long.
+TEST_F(DatabaseTest, ATicketThatIsDroppedInAPauseHoldsNothingUp) {
+  db_.Run({"LOCK.ACQUIRE", "door", "me", "LEASE", "100"});
+  sluice::Client other = db_.Connect();
+  sluice::Ticket waits =
+      other.Start({"LOCK.ACQUIRE", "door", "you", "LEASE", "9", "WAIT", "99999"});
+  db_.Run({"CLIENT", "PAUSE", "5000", "WRITE"});
+  { sluice::Ticket dropped = db_.Connect().Start({"LOCK.RENEW", "door", "me", "LEASE", "1000"}); }
+  Pass(5000ms);
+  Pass(1000ms);
+  EXPECT_TRUE(waits.Take().has_value());
+}
+
 TEST_F(DatabaseTest, InvalidationsArrive) {
   db_.Run({"CLIENT", "TRACKING", "ON"});
   db_.Run({"GET", "a"});
