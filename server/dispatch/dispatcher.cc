@@ -302,18 +302,17 @@ void Dispatcher::Remember(Session& session, const Request& request) {
 }
 
 // Inside MULTI an error makes the whole transaction fail at EXEC. A refused EXEC itself ends it
-// now.
+// now, and says so even where there is none, as in Redis.
 void Dispatcher::Reject(Session& session, const Command* command, std::string_view error,
                         bool as_given) {
   if (command) ++on_.counts.Of(command->number).rejected;
   ReplySink& reply = on_.clients.SinkOf(session);
-  if (!session.in_multi()) return reply.Error(error);
   if (command && (command->spec->flags & kEndsMulti)) {
-    EndTransaction(session, on_.watches);
+    if (session.in_multi()) EndTransaction(session, on_.watches);
     if (as_given) return reply.Error(error);
     return reply.Error(Concat("EXECABORT Transaction discarded because of: ", error));
   }
-  TransactionOf(session)->failed = true;
+  if (session.in_multi()) TransactionOf(session)->failed = true;
   reply.Error(error);
 }
 

@@ -5,25 +5,30 @@
 
 #include "protocol/error_text.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "server/dispatch/transaction.h"
 
 namespace sluice {
 namespace {
 
-constexpr std::string_view kDebugRefused =
-    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
-    "can "
-    "run it from a local connection, otherwise you need to set this option in the configuration "
-    "file, and then restart the server.";
+// `upper`, `lower`: the command whose rows are protected.
+std::string NotAllowed(std::string_view upper, std::string_view lower) {
+  return Concat("ERR ", upper, " command not allowed. If the enable-", lower,
+                "-command option is set to \"local\", you can run it from a local connection, "
+                "otherwise you need to set this option in the configuration file, and then restart "
+                "the server.");
+}
 
 }  // namespace
 
-// DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise.
+// DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise; MODULE
+// is always off.
 std::string Gates::Protected(const Session& session, const Request& request) const {
   if (!(request.command.spec->flags & kProtected)) return {};
+  if (!IsSameInAnyCase("debug", request.args[0])) return NotAllowed("MODULE", "module");
   const std::string& rule = settings_.enable_debug_command;
   if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
-  return std::string(kDebugRefused);
+  return NotAllowed("DEBUG", "debug");
 }
 
 // Only AUTH, HELLO, QUIT and RESET come through.

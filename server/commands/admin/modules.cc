@@ -14,14 +14,10 @@ namespace {
 // What Sluice has of modules' commands is built in, and is no module.
 void ModuleList(CommandCall& call) { call.reply.Array(0); }
 
-// As Redis with enable-module-command no, the one value of that option here.
+// The gate of protected commands is before it, as with enable-module-command no, the one value of
+// that option here: a script alone comes here.
 //   MODULE LOAD x  → -ERR MODULE command not allowed. If the enable-module-command option is ...
-void Refuse(CommandCall& call) {
-  call.reply.Error(
-      "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", "
-      "you can run it from a local connection, otherwise you need to set this option in the "
-      "configuration file, and then restart the server.");
-}
+void Refuse(CommandCall& call) { call.reply.Error("ERR no modules are loaded here"); }
 
 constexpr std::string_view kModulesHelp[] = {
     "LIST",
@@ -39,7 +35,7 @@ void ModulesHelp(CommandCall& call) { ReplyHelp(call, kModulesHelp); }
 
 // --- the table
 
-constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading;
+constexpr uint32_t kLoads = kAdmin | kNoScript | kNoAsyncLoading | kProtected;
 
 // The rows of Redis, so that a refusal is told as one and not as an unknown word.
 constexpr CommandRow kModulesSubcommandsListed[] = {
