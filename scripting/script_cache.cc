@@ -66,18 +66,27 @@ Script* ScriptCache::FindScript(std::string_view sha1) const {
   return last_ = found->get();
 }
 
+// `sha1`: of a long text.
+Script* ScriptCache::FindText(std::string_view text, std::string_view sha1) const {
+  if (IsLong(text)) return FindScript(sha1);
+  const auto found = by_text_.find(text);
+  return found == by_text_.end() ? nullptr : *found;
+}
+
 // --- loading
 
 // Known texts first, without a SHA1. The flags are read before the code is compiled, as in Redis:
 // their errors come first.
 const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& error) {
-  if (const auto found = by_text_.find(text); found != by_text_.end()) {
-    if (stays && !(*found)->stays && kept_bytes_ + (*found)->bytes > kKeptScriptBytesMax) {
+  std::array<char, 40> sha1{};
+  if (IsLong(text)) sha1 = Sha1Hex(text);
+  if (Script* const found = FindText(text, {sha1.data(), sha1.size()})) {
+    if (stays && !found->stays && kept_bytes_ + found->bytes > kKeptScriptBytesMax) {
       error = kFull;
       return nullptr;
     }
-    stays ? Keep(**found) : Touch(**found);
-    return *found;
+    stays ? Keep(*found) : Touch(*found);
+    return found;
   }
   const std::optional<Shebang> shebang = ReadShebang(text);
   if (!shebang) {
@@ -98,11 +107,11 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   if (!Compile(text.substr(shebang->bytes), script, error)) return nullptr;
   script.text = text;
   script.flags = *flags;
-  script.sha1 = Sha1Hex(text);
+  script.sha1 = IsLong(text) ? sha1 : Sha1Hex(text);
   script.bytes += sizeof(Script) + text.size() + kTableBytes;
   text_bytes_ += sizeof(Script) + text.size() + kTableBytes;
   stays ? Keep(script) : MakeNewest(script);
-  by_text_.insert(&script);
+  if (!IsLong(text)) by_text_.insert(&script);
   by_sha1_.insert(std::move(made));
   while (evictable_bytes_ > kEvictableBytesMax && oldest_ != &script) EvictOldest();
   return &script;
@@ -177,7 +186,7 @@ void ScriptCache::EvictOldest() {
   text_bytes_ -= sizeof(Script) + script.text.size() + kTableBytes;
   if (last_ == &script) last_ = nullptr;
   ++evicted_;
-  by_text_.erase(&script);
+  if (!IsLong(script.text)) by_text_.erase(&script);
   by_sha1_.erase(std::bit_cast<Hex>(script.sha1));
 }
 

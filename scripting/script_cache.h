@@ -1,6 +1,6 @@
 // ScriptCache: scripts by the SHA1 of their text, compiled once, in one Lua state that is made with
 // the first of them. A text that was seen before is found by itself, without its SHA1 being
-// computed again.
+// computed again; a long one by its SHA1, which takes no longer.
 //
 // Scripts that were given to SCRIPT LOAD stay until they are flushed, for a client that loads one
 // counts on its SHA1; they take kKeptScriptBytesMax at most. Of the others, which only EVAL has
@@ -40,7 +40,7 @@ struct Script {
 };
 
 // by_sha1_   owns the scripts, finds by the digits of the SHA1     EVALSHA
-// by_text_   finds by the whole text                               EVAL
+// by_text_   finds by the whole text, if it is not long            EVAL
 // oldest_ ... newest_   a list by last use of those that may go    eviction
 //
 // Find, Use and a Load of a known text are O(1); a new text costs its compiling and its SHA1.
@@ -101,7 +101,9 @@ class ScriptCache {
     bool operator()(const auto& a, const auto& b) const { return View(a) == View(b); }
   };
 
+  static bool IsLong(std::string_view text) { return text.size() > 16 * 1024; }
   Script* FindScript(std::string_view sha1) const;
+  Script* FindText(std::string_view text, std::string_view sha1) const;
   // Compiles what follows the shebang; false: `error` says why not.
   bool Compile(std::string_view code, Script& script, std::string& error);
   // Of the order of use.

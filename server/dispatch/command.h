@@ -70,7 +70,7 @@ enum CommandFlag : uint32_t {
   kMayReplicate = 1u << 15,
   // A request without a key is in order, so GETKEYS has an empty answer for it.
   kNoMandatoryKeys = 1u << 16,
-  kProtected = 1u << 17,  // DEBUG: needs enable-debug-command
+  kProtected = 1u << 17,  // DEBUG: needs enable-debug-command; MODULE: never allowed
   kNoAsyncLoading = 1u << 18,
   kNoMulti = 1u << 19,      // refused inside MULTI
   kAllowBusy = 1u << 20,    // runs while a script is past its time

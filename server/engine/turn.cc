@@ -74,7 +74,7 @@ std::span<char> Engine::RoomFor(SessionId id) {
   // Growing moves pages, which has its price too. So as much room is made as there are bytes
   // already: a client that announces much and sends little takes little.
   const size_t believed = std::min(wanted - there, std::max(there, kReadInPlaceMin));
-  return session->pending.Room(believed).first(std::min(believed, kReadInPlaceMax));
+  return session->pending.Room(std::min(believed, kReadInPlaceMax), believed);
 }
 
 void Engine::ReceiveInPlace(SessionId id, size_t bytes) {

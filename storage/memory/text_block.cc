@@ -42,7 +42,7 @@ char* Map(size_t bytes) {
 // faults.
 void MakePages(char* at, size_t bytes) {
 #ifdef MADV_POPULATE_WRITE
-  constexpr size_t kWorthACall = 1 << 20;
+  constexpr size_t kWorthACall = 256 << 10;
   if (bytes < kWorthACall) return;
   const size_t before = reinterpret_cast<uintptr_t>(at) % PageBytes();
   madvise(at - before, WholePages(before + bytes), MADV_POPULATE_WRITE);
@@ -108,8 +108,9 @@ void TextBlock::Append(std::string_view text) {
 }
 
 // For what is read straight into the text; Lengthen says how much came.
-std::span<char> TextBlock::Room(size_t bytes) {
-  if (size_ + bytes > capacity_) Move(size_ + bytes);
+std::span<char> TextBlock::Room(size_t bytes, size_t wanted) {
+  if (size_ + bytes > capacity_) Move(size_ + std::max(bytes, wanted));
+  if (mapped_) MakePages(data_ + size_, bytes);
   return {data_ + size_, bytes};
 }
 

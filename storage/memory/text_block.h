@@ -57,9 +57,9 @@ class TextBlock {
   void Reserve(size_t bytes);
   // The same for a text whose end is near: with half of it to spare, instead of as much again.
   void ReserveClosely(size_t bytes);
-  // Room for so many bytes behind the text, and no more. Lengthen makes as many of them a part of
-  // it as have been written.
-  std::span<char> Room(size_t bytes) ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  // Room for `bytes` behind the text, which are written at once. Where there is none it is made for
+  // all of `wanted`, and no more. Lengthen makes as many of them a part of it as have been written.
+  std::span<char> Room(size_t bytes, size_t wanted) ABSL_ATTRIBUTE_LIFETIME_BOUND;
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);

@@ -1,5 +1,6 @@
 // Lists in RDB form: see rdb_collections.h. Whatever its chunks are here, a list is written as
 // nodes of some 8 KB, as Redis has them by default.
+#include <algorithm>
 #include <string>
 
 #include "protocol/text/number_text.h"
@@ -30,10 +31,38 @@ bool IsFull(const ListpackWriter& node, std::string_view text) {
   return node.size() > 0 && node.bytes() + text.size() > kNodeBytes;
 }
 
-void WriteNode(ListpackWriter& node, RdbWriter& writer) {
-  writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
-  writer.String(node.Finish());
-}
+// Writes a list's nodes one after the other. To find that a node gets no shorter takes the longest,
+// and the next ones are mostly alike: behind such a one some stay as they are without being tried.
+class NodesWriter {
+ public:
+  // `out` outlives it.
+  NodesWriter(std::string& out, bool compress) : out_(out), writer_(out, compress) {}
+
+  uint64_t count() const { return count_; }
+  void Write(ListpackWriter& node) {
+    const std::string text = node.Finish();
+    writer_.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
+    ++count_;
+    if (untried_ > 0) {
+      --untried_;
+      writer_.Length(text.size());
+      return writer_.Raw(text);
+    }
+    const size_t before = out_.size();
+    writer_.String(text);
+    const bool is_shorter = out_.size() - before < text.size();
+    untried_ = next_ = is_shorter ? 0 : std::min(2 * next_ + 1, kUntriedMax);
+  }
+
+ private:
+  static constexpr int kUntriedMax = 7;
+
+  std::string& out_;
+  RdbWriter writer_;
+  uint64_t count_ = 0;
+  int untried_ = 0;  // so many of the next ones
+  int next_ = 0;     // how many those were last
+};
 
 // A listpack's numbers need not become texts on the way.
 void TakePackedNode(RdbReader& reader, ListBuilder& builder) {
@@ -55,31 +84,27 @@ void WriteListNode(const ListChunk& chunk, RdbWriter& writer) {
     if (integer) return node.Number(ListItem::Number(bytes));
     node.Text(bytes);
   });
-  WriteNode(node, writer);
+  writer.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
+  writer.String(node.Finish());
 }
 
 // The count of nodes comes first and is known last: so the nodes are written aside.
 void WriteList(const List& list, RdbWriter& writer) {
-  std::string nodes;  // how many comes before them
-  RdbWriter nodes_writer(nodes, writer.compress());
-  uint64_t count = 0;
+  std::string nodes;
+  NodesWriter nodes_writer(nodes, writer.compress());
   ListpackWriter node;
-  const auto end_node = [&] {
-    WriteNode(node, nodes_writer);
-    ++count;
-  };
   list.ForEachKept([&](std::string_view bytes, bool integer) {
     if (integer) {
       const int64_t number = ListItem::Number(bytes);
-      if (IsFull(node, number)) end_node();
+      if (IsFull(node, number)) nodes_writer.Write(node);
       return node.Number(number);
     }
-    if (IsFull(node, bytes)) end_node();
+    if (IsFull(node, bytes)) nodes_writer.Write(node);
     node.Text(bytes);
   });
-  if (node.size() > 0) end_node();
+  if (node.size() > 0) nodes_writer.Write(node);
   writer.Type(RdbType::kQuicklist);
-  writer.Length(count);
+  writer.Length(nodes_writer.count());
   writer.Raw(nodes);
 }
 
