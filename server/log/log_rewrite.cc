@@ -227,8 +227,8 @@ void LogService::Tidy() {
   if (!is_on()) folder_.reset();
 }
 
-// What the worker does for a new base comes to its end; the base has no use. Test harnesses wait for
-// Redis's line.
+// What the worker does for a new base comes to its end; the base has no use. Test harnesses wait
+// for Redis's line.
 void LogService::DropRewrite() {
   if (on_.snapshots.writing_base())
     on_.host.Log(LogLevel::kNotice, "Killing running AOF rewrite child (a task of this process)");
