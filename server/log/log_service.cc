@@ -48,6 +48,7 @@ std::optional<std::string> LogService::OptionChanged(std::string_view option) {
 
 std::string LogService::Start() {
   if (!on_.config.settings().appendonly) return LoadSnapshot();
+  if (std::string fault = WhyNotBesideSnapshot(); !fault.empty()) return fault;
   if (std::string fault = OpenFolder(); !fault.empty()) return fault;
   std::vector<std::string> paths;
   for (const Manifest::File& file : folder_->Files()) paths.push_back(folder_->PathOf(file));
@@ -58,6 +59,23 @@ std::string LogService::Start() {
   if (folder_->is_begun()) return LoadBeforeFirstBase();
   on_.locks.Started(/*has_data=*/false, /*has_all_grants=*/false, 0);
   return OpenForWriting();
+}
+
+// A log that does not exist yet would begin empty, and the stop would write that over the snapshot.
+// Redis does so.
+std::string LogService::WhyNotBesideSnapshot() const {
+  const Settings& settings = on_.config.settings();
+  Disk& disk = on_.config.disk();
+  const std::string folder = disk.Absolute(settings.appenddirname);
+  const std::string snapshot = disk.Absolute(settings.dbfilename);
+  DiskIdentity found;
+  const bool has_log = disk.Identify(folder, found) == 0 || !disk.Match(folder + "/*").empty();
+  if (has_log || disk.Identify(snapshot, found) != 0) return {};
+  return Concat(snapshot, " (dbfilename) is there, and no log is (", folder,
+                "): with appendonly yes this start would be without its data, and the stop would "
+                "write over it. Start with --appendonly no, then CONFIG SET appendonly yes and "
+                "CONFIG REWRITE. Or move the file away, and bring its data in with "
+                "sluice --import");
 }
 
 // The log was turned on, and the server ended before its base stood.

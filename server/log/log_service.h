@@ -129,6 +129,7 @@ class LogService final : private OptionFollower {
   std::optional<std::string> OptionChanged(std::string_view option) override;
   std::string OpenFolder();
   std::string LoadSnapshot();
+  std::string WhyNotBesideSnapshot() const;
   std::string LoadBeforeFirstBase();
   void BeginLoading(std::vector<std::string> paths, LogLoader::Options options);
   LogLoader::Uses ForLoader();

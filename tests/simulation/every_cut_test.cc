@@ -198,7 +198,10 @@ void Cut(const Saving& saving, uint64_t seed, int64_t changes) {
     EXPECT_EQ(Started(without, saving, false), kFirst) << "the snapshot of before";
   }
   const bool logged = !saving.is_snapshot();
+  // Before there is anything of the log, a start with one refuses to be without the snapshot.
+  const bool is_alone = saving.turns_on && disk.Match("/appendonlydir/*").empty();
   const int64_t found = Started(disk, saving, logged);
+  if (is_alone && found == kRefused) return;
   EXPECT_GE(found, bounds.least);
   EXPECT_LE(found, bounds.most);
   EXPECT_EQ(Started(disk, saving, logged), found + 1);

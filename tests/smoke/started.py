@@ -326,6 +326,38 @@ def test_a_refused_start_was_never_ready():
                 assert server.process.returncode == 1 and "Ready to accept" not in out + log, (out, log)
 
 
+def test_a_snapshot_without_its_log_is_not_written_over():
+    """With appendonly yes the log counts, and there is none: Redis starts empty, and its stop ends the data."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Started("--dir", folder, "--appendonly", "no") as server:
+            client = connect(server.port())
+            assert client.call("SET", "k", "v") == ("+", b"OK")
+            assert client.call("SAVE") == ("+", b"OK")
+            server.end()
+        snapshot = pathlib.Path(folder, "dump.rdb")
+        before = snapshot.read_bytes()
+        for _ in range(2):
+            refused = subprocess.run([str(Chosen.program), "--port", "0", "--dir", folder, "--appendonly", "yes"],
+                                     capture_output=True, text=True, timeout=PATIENCE, check=False)
+            said = refused.stdout + refused.stderr
+            assert refused.returncode == 1 and f"{snapshot} (dbfilename) is there, and no log is" in said, said
+            assert "--import" in said and "--appendonly no" in said, said
+        assert snapshot.read_bytes() == before and not pathlib.Path(folder, "appendonlydir").exists()
+        # The first way out that it names.
+        with Started("--dir", folder, "--appendonly", "no") as server:
+            client = connect(server.port())
+            assert client.call("CONFIG", "SET", "appendonly", "yes") == ("+", b"OK")
+            server.end()
+        with Started("--dir", folder, "--appendonly", "yes") as server:
+            assert connect(server.port()).call("GET", "k") == ("$", b"v")
+        # A folder that is there is meant to be one.
+        snapshot.write_bytes(before)
+        for name in pathlib.Path(folder, "appendonlydir").iterdir():
+            name.unlink()
+        with Started("--dir", folder, "--appendonly", "yes") as server:
+            assert connect(server.port()).call("DBSIZE") == (":", b"0")
+
+
 def test_the_working_directory_changes():
     """As in Redis. What was made before is tidied up where it is."""
     with Started("--enable-protected-configs", "yes", "--unixsocket", "socket", "--appendonly", "yes") as server:

@@ -112,6 +112,8 @@ class MemoryDisk : public Disk {
     return 0;
   }
   int Identify(const std::string& path, DiskIdentity& identity) override {
+    identity = {};
+    if (folders_.contains(Absolute(path))) return 0;
     if (!files.contains(Absolute(path))) return ENOENT;
     identity = {.number = NumberOf(Absolute(path))};
     return 0;
