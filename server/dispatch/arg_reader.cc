@@ -39,9 +39,8 @@ int64_t ArgReader::Int(ErrorCode fault) {
 
 // Two sentences: one for what is no integer, one for an integer outside of the range.
 int64_t ArgReader::IntIn(const IntRange& range) {
-  const std::string_view text = Bytes();
   if (failed_) return 0;
-  const std::optional<int64_t> value = ParseInt64(text);
+  const std::optional<int64_t> value = more() ? ParseInt64(Bytes()) : std::nullopt;
   if (value && *value >= range.low && *value <= range.high) return *value;
   Fail(Concat("ERR ", range.name, value ? " must be " : " must be an integer, ", range.low, " to ",
               range.high, range.unit.empty() ? "" : " ", range.unit));

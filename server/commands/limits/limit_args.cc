@@ -24,7 +24,12 @@ Numbers ReadNumbers(ArgReader& args) {
   Numbers numbers;
   const std::string_view word = args.Bytes();
   if (!ParseLimitAlgorithm(word, &numbers.algorithm)) {
-    args.Fail(Concat("ERR unknown limiter algorithm '", word.substr(0, kEchoBytesMax), "'"));
+    std::string known;
+    for (size_t i = 0; i < kLimitAlgorithms; ++i) {
+      ConcatTo(known, i == 0 ? "" : ", ", LimitAlgorithmName(static_cast<LimitAlgorithm>(i)));
+    }
+    args.Fail(Concat("ERR unknown limiter algorithm '", word.substr(0, kEchoBytesMax),
+                     "', they are ", known));
   }
   numbers.max = args.IntIn({"max", 1, kUnitsMax});
   numbers.period_ms = args.IntIn({"period-ms", 1, kPeriodMsMax});

@@ -30,7 +30,7 @@ void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 //   LIMIT.POLICY SET api WINDOW 5 1000  → OK
 //   LIMIT.POLICY GET api                → ["WINDOW", 5, 1000, 0]
 //   LIMIT.POLICY GET nothing            → []
-//   LIMIT.POLICY SET api NOSUCH 5 1000  → -ERR unknown limiter algorithm 'NOSUCH'
+//   LIMIT.POLICY SET api NOSUCH 5 1000  → -ERR unknown limiter algorithm 'NOSUCH', they are ...
 void SetPolicy(CommandCall& call) {
   ArgReader args(call.args, 3);
   const LimitConfig config = ReadConfig(args);

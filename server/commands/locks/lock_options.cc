@@ -48,8 +48,7 @@ bool MayHavePermits(const AcquireOptions& options) {
   return !options.several && HasNoMode(options);
 }
 
-// In the order of their use. An option's value that is missing is a syntax error, as the word is
-// known.
+// In the order of their use.
 constexpr OptionRow<AcquireOptions> kLockOptionsOptions[] = {
     {"LEASE", ReadLease},
     {"SESSION", ReadSession},
@@ -74,7 +73,8 @@ Session& CallerOf(CommandCall& call) {
 void ReadPermitsOf(ArgReader& args, LockShape& shape) {
   shape.mode = LockMode::kPermits;
   shape.permits = args.IntIn({"PERMITS", 1, kPermitsMax});
-  if (!args.TakeWord("OF")) return args.Fail(ErrorCode::kSyntax);
+  if (!args.failed() && !args.TakeWord("OF"))
+    return args.Fail("ERR PERMITS needs OF and how many there are");
   shape.of = args.IntIn({"OF", 1, kPermitsMax});
   if (!args.failed() && shape.permits > shape.of) {
     args.Fail("ERR PERMITS asks for more than there are");

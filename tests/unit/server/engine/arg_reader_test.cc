@@ -61,7 +61,7 @@ TEST(ArgReader, RangesAndOwnSentences) {
   const Words missing = {"X"};
   ArgReader args(missing);
   args.IntIn({"n", 0, 10});
-  EXPECT_EQ(args.error(), ErrorText(ErrorCode::kSyntax));
+  EXPECT_EQ(args.error(), "ERR n must be an integer, 0 to 10");
 
   const Words words = {"X", "11"};
   ArgReader own(words);
