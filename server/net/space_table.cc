@@ -363,10 +363,11 @@ void SpaceTable::Due(Space& space) {
   due_.push_back(own);
 }
 
+// One is taken at a time: a slow command runs turns inside its own, and the rest is theirs then.
 void SpaceTable::RunTurns() {
-  if (due_.empty()) [[likely]]
-    return;
-  for (PrivateSpace* const space : std::exchange(due_, {})) {
+  for (size_t left = due_.size(); left > 0 && !due_.empty(); --left) {
+    PrivateSpace* const space = due_.front();
+    due_.pop_front();
     space->is_due = false;
     if (space->space.given_up() || !space->space.has_engine()) continue;
     const bool more = space->space.engine().RunTurn();

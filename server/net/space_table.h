@@ -12,6 +12,7 @@
 // wanted and parks its client; Arrange does it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -110,7 +111,7 @@ class SpaceTable {
   std::unique_ptr<View> first_view_;
   std::map<std::string, std::unique_ptr<PrivateSpace>, std::less<>> spaces_;
   std::vector<std::unique_ptr<PrivateSpace>> given_up_;
-  std::vector<PrivateSpace*> due_;
+  std::deque<PrivateSpace*> due_;
   std::set<std::pair<int64_t, PrivateSpace*>> wakes_;
   std::set<PrivateSpace*> occupied_;   // with clients
   std::set<PrivateSpace*> listening_;  // on a port of their own

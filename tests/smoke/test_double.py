@@ -5,6 +5,7 @@ others by way of them.
   test_double.py [--server program] [name ...]     names: those of the functions test_*
 """
 import pathlib
+import signal
 import socket
 import sys
 import threading
@@ -291,6 +292,17 @@ def test_del_closes_clients_that_wait_there():
         assert not waiter.fill() and waiter.closed
         assert b"one" not in spaces(other)
         assert enter(server, "one").call("DBSIZE") == number(0)
+
+
+def test_what_was_read_with_a_slow_script_is_answered_beside_it():
+    with double("--busy-reply-threshold", "20") as server:
+        loops, other, default = enter(server, "one"), enter(server, "two"), client(server)
+        server.process.send_signal(signal.SIGSTOP)  # so that one turn reads both
+        loops.send(encode("EVAL", "while true do end", 0))
+        other.send(encode("PING"))
+        server.process.send_signal(signal.SIGCONT)
+        assert other.replies(1) == [b"+PONG\r\n"]
+        assert default.call("SLUICE.SPACE", "DEL", "one") == number(1)
 
 
 def test_a_slow_script_is_slow_in_its_space_alone():
