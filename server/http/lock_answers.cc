@@ -37,7 +37,7 @@ void WriteClient(JsonText& json, const Session* session) {
 // The first connection that the holder is bound to, or is told of its loss by, and that is there.
 const Session* ClientOf(const PageCall& call, const LockHolder& holder) {
   const LockService& service = call.parts.Get<LockService>();
-  for (const LockClients* clients : {&holder.sessions, &holder.notify}) {
+  for (const LockClients* clients : {&holder.sessions(), &holder.notify()}) {
     for (const uint64_t connection : *clients) {
       if (const Session* const session = service.FindConnection(connection)) return session;
     }
@@ -52,10 +52,10 @@ void WriteHolder(JsonText& json, const PageCall& call, const LockHolder& holder,
       .Field("lease_ms", LeaseLeft(holder, now))
       .Field("held_ms", std::max<int64_t>(0, now.ms() - holder.since_ms))
       .Field("lease_whole_ms", holder.lease_ms)
-      .Field("permits", holder.permits)
+      .Field("permits", holder.permits())
       .Field("holds", holder.holds)
-      .Field("session", !holder.sessions.empty());
-  if (!holder.label.empty()) json.Field("label", ShownText(holder.label));
+      .Field("session", !holder.sessions().empty());
+  if (!holder.label().empty()) json.Field("label", ShownText(holder.label()));
   WriteClient(json, ClientOf(call, holder));
   json.End();
 }
@@ -88,7 +88,7 @@ void WriteLock(JsonText& json, const PageCall& call, LockNameView name, const Lo
   size_t all = 0;
   if (is_held) {
     all = lock->holders().size();
-    for (const auto& [token, holder] : lock->holders()) {
+    for (const LockHolder& holder : lock->holders()) {
       if (shown == holders_max) break;
       WriteHolder(json, call, holder, now);
       ++shown;

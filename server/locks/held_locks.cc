@@ -33,30 +33,36 @@ HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value
 }  // namespace
 
 // The timer is part of the lock, so a lease costs no allocation of its own.
-HeldLock::HeldLock(HeldLocks& all) : Lock(&all.on_.locks.ties()), all_(all) {
-  timer_.lock = this;
-  timer_.fired = [](TimerTask& task) {
-    HeldLock& lock = *static_cast<LeaseTimer&>(task).lock;
-    lock.all_.TimerFired(lock);
+HeldLock::HeldLock(HeldLocks& all) : shelf_(&all.no_shelf_) {
+  fired = [](TimerTask& task) {
+    HeldLock& lock = static_cast<HeldLock&>(task);
+    lock.all().TimerFired(lock);
   };
 }
 
 HeldLock::~HeldLock() {
   Retire();
   FreeSome(SIZE_MAX);
-  all_.on_.losses.Freed(*this);
+  Unwatch();
+  all().on_.losses.Freed(*this);
 }
+
+HeldLocks& HeldLock::all() const { return shelf_->all; }
+
+const LockTies* HeldLock::ties() const { return &all().on_.locks.ties(); }
+
+std::unique_ptr<Value> HeldLock::Clone() const { return all().MakeLock(); }
 
 // The value leaves its key: from here on no look-up finds it, though its memory is still there.
 void HeldLock::Retire() {
-  all_.on_.timers.Disarm(timer_);
-  if (named()) all_.Lost(*this);
+  all().on_.timers.Disarm(timer_task());
+  if (named()) all().Lost(*this);
 }
 
 // O(budget). Holders of a crowd are told of their loss as their memory goes.
 size_t HeldLock::FreeSome(size_t budget) {
   return FreeHolders(
-      budget, [this](const LockHolder& holder) { all_.on_.losses.HolderFreed(*this, holder); });
+      budget, [this](const LockHolder& holder) { all().on_.losses.HolderFreed(*this, holder); });
 }
 
 // A loose lock counts as gone, but for an image of before it was cut loose.
@@ -142,7 +148,7 @@ HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   held.set_name(place.name);
   std::unique_ptr<LockShelf>& shelf = shelves_[place.name.db];
   if (!shelf) {
-    shelf = std::make_unique<LockShelf>();
+    shelf = std::make_unique<LockShelf>(*this);
     shelf->db = place.name.db;
   }
   held.shelf_ = shelf.get();
@@ -172,10 +178,11 @@ void HeldLocks::EndChange(LockPlace& place) {
   on_.keyspace.db(place.name.db).ValueChanged(entry);
   HeldLock& held = HeldIn(entry);
   const int64_t ends_ms = held.NextDeadlineMs();
+  TimerTask& timer = held.timer_task();
   if (ends_ms == kNoDeadline) {
-    on_.timers.Disarm(held.timer_);
-  } else if (!held.timer_.node.linked() || held.timer_.node.deadline_ms() != ends_ms) {
-    on_.timers.Arm(held.timer_, ends_ms);
+    on_.timers.Disarm(timer);
+  } else if (!timer.node.linked() || timer.node.deadline_ms() != ends_ms) {
+    on_.timers.Arm(timer, ends_ms);
   }
 }
 
@@ -183,7 +190,7 @@ void HeldLocks::EndChange(LockPlace& place) {
 void HeldLocks::Remove(LockPlace& place) {
   HeldLock& held = HeldIn(*std::exchange(place.changing, nullptr));
   Unlist(held);
-  on_.timers.Disarm(held.timer_);
+  on_.timers.Disarm(held.timer_task());
   Delete(on_.keyspace.db(place.name.db), KeyOf(place));
   place.entry = nullptr;
   place.lock = nullptr;
@@ -195,7 +202,7 @@ void HeldLocks::Delete(Database& db, HashedKey key) {
 }
 
 void HeldLocks::Unlist(HeldLock& lock) {
-  --lock.shelf_->size;
+  --std::exchange(lock.shelf_, &no_shelf_)->size;
   lock.unlink();
 }
 
@@ -223,7 +230,7 @@ std::vector<LockName> HeldLocks::TakeDue() {
   return due;
 }
 
-void HeldLocks::TimerFired(HeldLock& lock) { due_.push_back(lock.name()); }
+void HeldLocks::TimerFired(HeldLock& lock) { due_.emplace_back(lock.name()); }
 
 // --- what others do to locks
 
@@ -234,7 +241,7 @@ void HeldLocks::SetAside() {
     for (const HeldLock& lock : shelf->locks) {
       LockPlace place{.name = {db, lock.name().key}};
       const Entry* const entry = FindEntry(place.name);
-      aside_.push_back({lock.name(), &on_.keyspace.TakeOut(on_.keyspace.db(db), *entry)});
+      aside_.push_back({LockName(lock.name()), &on_.keyspace.TakeOut(on_.keyspace.db(db), *entry)});
     }
   }
 }
@@ -250,9 +257,9 @@ void HeldLocks::BringBack() {
 }
 
 // Nothing is settled here: this may be the middle of another command's change.
-void HeldLocks::Note(LockName name) {
+void HeldLocks::Note(LockNameView name) {
   if (are_aside_) return;
-  touched_.push_back(std::move(name));
+  touched_.emplace_back(name);
   on_.flags.Raise(RareFlags::kServe);
 }
 
@@ -274,7 +281,7 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
     lock.Unwatch();
   }
   Unlist(lock);
-  on_.timers.Disarm(lock.timer_);
+  on_.timers.Disarm(lock.timer_task());
 }
 
 // RENAME and MOVE bring the value along, but a lock is held under its name alone, so holders lose
@@ -342,7 +349,7 @@ void HeldLocks::TakeApart() {
 void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
   while (!shelf.locks.empty() && budget > 0) {
     HeldLock& held = *shelf.locks.begin();
-    const std::string key = held.name().key;
+    const std::string key(held.name().key);
     LockPlace place{.name = {shelf.db, key}};
     const Entry* const entry = shelf.db < 0 ? nullptr : FindEntry(place.name);
     const bool is_there = entry && entry->type() == ValueType::kLock && &HeldIn(*entry) == &held;

@@ -25,6 +25,7 @@
 #include "server/locks/restart_grace.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/locks/locks.h"
+#include "storage/memory/block_size.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
@@ -32,37 +33,37 @@ namespace sluice {
 class HeldLocks;
 
 using HeldLockHook =
-    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>,
+                                    boost::intrusive::optimize_size<true>>;
 struct LockShelf;
 
 // A lock in the keyspace. Named and on a shelf from its first change on until it is removed or
 // emptied.
-class HeldLock final : public Lock, public HeldLockHook {
+class HeldLock final : public Lock, public HeldLockHook, private TimerTask {
  public:
   explicit HeldLock(HeldLocks& all);
   ~HeldLock() override;
   uint64_t number() const { return number_; }  // grows with every lock
   bool Ended() const override;
-  size_t MemoryBytes() const override {
-    return Lock::MemoryBytes() + sizeof(HeldLock) - sizeof(Lock);
-  }
-  std::unique_ptr<Value> Clone() const override { return std::make_unique<HeldLock>(all_); }
+  size_t MemoryBytes() const override { return BlockSize(sizeof(HeldLock)) + OutsideBytes(); }
+  std::unique_ptr<Value> Clone() const override;
   void Retire() override;
   size_t FreeSome(size_t budget) override;
 
+ protected:
+  const LockTies* ties() const override;
+
  private:
   friend class HeldLocks;
-  struct LeaseTimer : TimerTask {
-    HeldLock* lock;
-  };
   bool named() const { return is_linked(); }
   bool is_loose() const;
+  HeldLocks& all() const;
+  TimerTask& timer_task() { return *this; }  // of the next end of a lease
 
-  HeldLocks& all_;
-  LockShelf* shelf_ = nullptr;  // while named
+  LockShelf* shelf_;  // HeldLocks::no_shelf_ while it is not named
   uint64_t number_ = 0;
-  LeaseTimer timer_;
 };
+static_assert(sizeof(HeldLock) <= 160);
 
 // The locks of a database, in the order in which they came to be held. LOCK.LIST walks them.
 struct LockShelf {
@@ -72,9 +73,13 @@ struct LockShelf {
   };
   using Locks = boost::intrusive::set<HeldLock, boost::intrusive::key_of_value<ByNumber>,
                                       boost::intrusive::constant_time_size<false>>;
+
+  explicit LockShelf(HeldLocks& whose) : all(whose) {}
+
+  HeldLocks& all;
   Locks locks;
   size_t size = 0;
-  int db;  // where they are
+  int db = -1;  // where they are
   bool loose = false;
   bool is_in_image = false;  // was cut loose after the instant of an image that is being taken
   LockLoss loss = LockLoss::kGone;  // of all of them, when loose
@@ -115,7 +120,7 @@ class HeldLocks final : public LockStore {
   void Moved(Database& db, HashedKey key);
   void DatabaseReplaced(int db, int other);
   // A key that is waited for was touched, by hands other than these.
-  void Note(LockName name);
+  void Note(LockNameView name);
   bool changes_a_key() const { return own_change_; }
 
   // --- a live server loads its data anew: locks are out of the keyspace meanwhile, as they are,
@@ -176,7 +181,7 @@ class HeldLocks final : public LockStore {
   const Lock* LockAt(LockNameView name, const Entry* entry) const;
   // Gives an entry's lock its name and its place on a shelf.
   HeldLock& Adopt(LockPlace& place, Entry& entry);
-  static void Unlist(HeldLock& lock);
+  void Unlist(HeldLock& lock);
   // A value has left its key while it was held.
   void Lost(HeldLock& lock);
   void Empty(HeldLock& lock, LockLoss why);
@@ -191,6 +196,7 @@ class HeldLocks final : public LockStore {
   // Locks that are never free, made when they are first seen.
   mutable std::unique_ptr<Lock> foreign_;
   mutable std::unique_ptr<Lock> withheld_;
+  LockShelf no_shelf_{*this};                          // of locks that are on none: always empty
   std::map<int, std::unique_ptr<LockShelf>> shelves_;  // by database
   std::vector<std::unique_ptr<LockShelf>> loose_;
   uint64_t last_number_ = 0;

@@ -11,9 +11,9 @@ void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, c
                 absl::FunctionRef<void(Args)> tell) {
   // Absolute Unix ms, as the log is read at another time.
   const bool leased = holder.lease_until_ms != kNoDeadline;
-  const int64_t minhold_ms = holder.minhold_until_ms;
+  const int64_t minhold_ms = holder.minhold_until_ms();
   const std::string token = Int64Text(holder.token);
-  const std::string permits = Int64Text(holder.permits);
+  const std::string permits = Int64Text(holder.permits());
   const std::string of = Int64Text(lock.permits_of());
   const std::string holds = Int64Text(holder.holds);
   const std::string lease = Int64Text(leased ? holder.lease_until_ms + now.unix_offset_ms : -1);
@@ -30,8 +30,8 @@ void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, c
                                     holds,
                                     lease,
                                     minhold,
-                                    holder.sessions.empty() ? "0" : "1",
-                                    holder.label,
+                                    holder.sessions().empty() ? "0" : "1",
+                                    holder.label(),
                                     since,
                                     whole};
   tell(words);

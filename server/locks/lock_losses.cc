@@ -15,15 +15,15 @@ namespace sluice {
 
 // Only holders with NOTIFY are kept, so the usual lock costs one test.
 void LockLosses::Note(const Lock& lock, const LockHolder& holder, LockLoss why) {
-  if (holder.notify.empty()) return;
-  noted_.push_back({holder.notify, lock.name(), holder.token, why});
+  if (holder.notify().empty()) return;
+  noted_.push_back({holder.notify(), LockName(lock.name()), holder.token, why});
   flags_.Raise(RareFlags::kServe);
 }
 
 // A crowd is noted by its address alone, in O(1).
 void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   if (!lock.is_crowd()) {
-    for (const auto& [token, holder] : lock.holders()) Note(lock, holder, why);
+    for (const LockHolder& holder : lock.holders()) Note(lock, holder, why);
     return;
   }
   dying_.emplace(&lock, why);
@@ -59,7 +59,7 @@ void LockLosses::NoteOverwritten(LockNameView name) {
 
 // Behind the command: a name that holds something else now was overwritten, a free one was deleted.
 void LockLosses::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
-  const auto reason_of = [&](const LockName& name) {
+  const auto reason_of = [&](LockNameView name) {
     return is_taken(name) ? LockLoss::kOverwritten : LockLoss::kDeleted;
   };
   for (Loss& loss : noted_) {

@@ -39,10 +39,9 @@ void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
 void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   on_.changes.Announce(kNotifyLock, EventOf(end), lock.name());
   const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
-  if (may_linger && holder.minhold_until_ms > on_.clock.now().ms()) {
+  if (may_linger && holder.minhold_until_ms() > on_.clock.now().ms()) {
     LockHolder lingering = holder;
-    lingering.holds = 0;
-    lingering.sessions.clear();
+    lingering.Linger();
     HoldChanged(lock, lingering);
   } else {
     AddEnd(lock, holder.token, end);
@@ -62,7 +61,7 @@ void LockRecorder::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockE
   NoteEvents(lock, crowd.lost - crowd.over, end);
   if (end == LockEnd::kExpired) {
     on_.losses.NoteAll(lock, LockLoss::kExpired);
-    const int64_t oldest = lock.holders().begin()->first;
+    const int64_t oldest = lock.holders().begin()->token;
     if (on_.grace.IsOfBefore(oldest)) on_.grace.RanOut(lock.name(), oldest);
   }
   if (end == LockEnd::kBroken) on_.losses.NoteAll(lock, LockLoss::kBroken);
@@ -75,7 +74,7 @@ void LockRecorder::LingeringEnded(const Lock& lock, const LockHolder& holder, Lo
 // A replay that reads that a hold was broken knows that its token is stale. No token (0): of all.
 void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
   if (!on_.changes.wants_effects()) return;
-  const LockName& name = lock.name();
+  const LockNameView name = lock.name();
   if (end == LockEnd::kBroken) {
     if (token == 0) return on_.changes.Add(name.db, {"LOCK.BREAK", name.key});
     return on_.changes.Add(name.db, {"LOCK.BREAK", name.key, "TOKEN", Int64Text(token)});
@@ -88,7 +87,7 @@ void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
 // Each holder has an event of its own, so a crowd's are counted here and told in slices.
 void LockRecorder::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
   if (holders == 0 || !on_.changes.wants_events(kNotifyLock)) return;
-  events_.push_back({lock.name(), EventOf(end), holders});
+  events_.push_back({LockName(lock.name()), EventOf(end), holders});
   on_.flags.Raise(RareFlags::kServe);
 }
 

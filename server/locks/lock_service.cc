@@ -24,9 +24,10 @@ int64_t LastLeaseMs(HeldLocks& held, int databases, int64_t last_token) {
   int64_t last_ms = INT64_MIN;
   for (int db = 0; db < databases; ++db) {
     held.List(db, 0, SIZE_MAX, [&](const Lock& lock) {
-      for (const auto& [token, holder] : lock.holders()) {
+      for (const LockHolder& holder : lock.holders()) {
         const int64_t ends_ms = holder.EndsAtMs();
-        if (token <= last_token && ends_ms != kNoDeadline) last_ms = std::max(last_ms, ends_ms);
+        if (holder.token <= last_token && ends_ms != kNoDeadline)
+          last_ms = std::max(last_ms, ends_ms);
       }
     });
   }
@@ -237,14 +238,13 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
   if (grace_.IsNewerShown(open.name(), token)) return false;
   if (!grace_.Note(open.name(), NewestKnown(open))) return false;
   const Now& now = on_.clock.now();
-  const LockHolder holder = {.owner = std::string(owner),
-                             .token = token,
-                             .permits = shape.permits,
-                             .holds = 1,
-                             .since_ms = now.ms(),
-                             .lease_until_ms = NextMs(now) + lease_ms,
-                             .lease_ms = lease_ms,
-                             .proved = true};
+  LockHolder holder{.owner = BoxedText(owner),
+                    .token = token,
+                    .since_ms = now.ms(),
+                    .lease_until_ms = NextMs(now) + lease_ms,
+                    .lease_ms = lease_ms,
+                    .proved = true};
+  holder.set_permits(shape.permits);
   if (!locks_.Claim(open, holder, shape, IsWithheld(open), now)) return false;
   recorder_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));
   if (shape.mode == LockMode::kExclusive) grace_.Know(open.name(), token);
@@ -280,7 +280,7 @@ void LockService::EndDoubt(OpenLock& open) {
     return;
   const bool is_withheld = IsWithheld(open);
   grace_.Know(open.name(), grace_.last_token());
-  if (is_withheld) held_.Note(LockName(open.name()));
+  if (is_withheld) held_.Note(open.name());
 }
 
 // --- what is noted
@@ -289,7 +289,7 @@ void LockService::EndDoubt(OpenLock& open) {
 // itself (HeldLocks::Lost).
 void LockService::KeyTouched(int db, std::string_view key, bool) {
   if (held_.changes_a_key() || locks_.queue().LineOf({db, key}) == nullptr) return;
-  held_.Note(LockName(KeyNameView{db, key}));
+  held_.Note(KeyNameView{db, key});
 }
 
 // Settled at once, so that a waiter gets the lock in the turn in which the connection closes.

@@ -153,7 +153,7 @@ std::string RdbBase::RestoreLock(const RdbFileKey& key) {
   std::string fault;
   Database& db = keyspace_.db(static_cast<int>(key.db));
   if (db.Find(keyspace_.Hash(key.name), context_.now)) return std::string(kTwice);
-  for (const auto& [token, holder] : lock.holders()) {
+  for (const LockHolder& holder : lock.holders()) {
     TellHolder({static_cast<int>(key.db), key.name}, lock, holder, context_.now, [&](Args words) {
       if (fault.empty()) fault = player_.PlayWords(static_cast<int>(key.db), words);
     });

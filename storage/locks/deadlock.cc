@@ -127,7 +127,7 @@ void DeadlockSearch::Reduction::AddHolders(const Line& line, size_t at) {
       if (search_.Holds(*owner, line)) AddHolder(*owner, at);
     return;
   }
-  for (const auto& [token, holder] : lock->holders()) {
+  for (const LockHolder& holder : lock->holders()) {
     if (!search_.Holds(holder)) continue;
     const Owner* owner = search_.queue_.FindOwner(holder.owner);
     if (owner != nullptr && owners_.contains(owner)) AddHolder(*owner, at);
@@ -137,7 +137,7 @@ void DeadlockSearch::Reduction::AddHolders(const Line& line, size_t at) {
 void DeadlockSearch::Reduction::AddHolder(const Owner& owner, size_t at) {
   ++steps_;
   LineState& state = lines_[at];
-  const int64_t permits = state.lock->FindOwner(owner.name)->permits;
+  const int64_t permits = state.lock->FindOwner(owner.name)->permits();
   state.held += permits;
   nodes_[owners_.at(&owner)].permits.push_back({at, permits});
 }
@@ -322,7 +322,7 @@ void DeadlockSearch::VisitAhead(const Place& place, size_t steps_max, Reach& rea
 void DeadlockSearch::VisitHolders(const Line& line, size_t steps_max, Reach& reach) {
   const Lock* lock = locks_.FindLock(line.name);
   if (lock == nullptr) return;
-  for (const auto& [token, holder] : lock->holders()) {
+  for (const LockHolder& holder : lock->holders()) {
     ++steps_;
     if (IsSpent(steps_max)) return;
     const Owner* owner = Holds(holder) ? queue_.FindOwner(holder.owner) : nullptr;
@@ -339,7 +339,7 @@ void DeadlockSearch::Reached(const Owner* owner, Reach& reach) const {
 }
 
 bool DeadlockSearch::Holds(const LockHolder& holder) const {
-  const bool is_over = holder.lease_until_ms <= over_ms_ && holder.sessions.empty();
+  const bool is_over = holder.lease_until_ms <= over_ms_ && holder.sessions().empty();
   return !holder.lingers() && !is_over;
 }
 

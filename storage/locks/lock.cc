@@ -5,22 +5,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
-#include <set>
 #include <utility>
 
-#include "storage/memory/heap_bytes.h"
-
 namespace sluice {
-namespace {
-
-size_t TextBytes(const LockHolder& holder) {
-  return HeapBytes(holder.owner) + HeapBytes(holder.label);
-}
-
-}  // namespace
-
-Lock::~Lock() { Unwatch(); }
 
 // --- ties
 // Watched or not, a lock works alike. Watch tells the watcher of all holders at once, Tie and Untie
@@ -28,44 +15,45 @@ Lock::~Lock() { Unwatch(); }
 // many to tell of in one step.
 
 void Lock::Watch() const {
-  if (ties_ == nullptr || std::exchange(watched_, true)) return;
-  for (const auto& [token, holder] : holders_)
-    if (!holder.lingers()) ties_->watcher.Held(*this, holder.owner);
+  if (ties() == nullptr || std::exchange(watched_, true)) return;
+  for (const LockHolder& holder : holders_)
+    if (!holder.lingers()) ties()->watcher.Held(*this, holder.owner);
 }
 
 void Lock::Unwatch() const {
   if (!std::exchange(watched_, false)) return;
-  for (const auto& [token, holder] : holders_)
-    if (!holder.lingers()) ties_->watcher.Freed(*this, holder.owner);
+  for (const LockHolder& holder : holders_)
+    if (!holder.lingers()) ties()->watcher.Freed(*this, holder.owner);
 }
 
 void Lock::WatchIfMany() {
-  if (index_ != nullptr) Watch();
+  if (has_many()) Watch();
 }
 
 // A session is bound once however often it is named: re-entry by the same session adds a hold
 // alone.
-void Lock::Bind(LockHolder& holder, uint64_t session) {
-  LockClients& sessions = holder.sessions;
-  if (session == 0 || std::find(sessions.begin(), sessions.end(), session) != sessions.end())
-    return;
+void Lock::Bind(int64_t token, uint64_t session) {
+  if (session == 0) return;
+  LockBook& book = holders_.MakeBook();
+  LockClients& sessions = holders_.Find(token)->extra.Make().sessions;
+  if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
-  if (ties_ == nullptr) return;
-  if (bonds_ == nullptr) bonds_ = std::make_unique<Bonds>();
-  SessionBond& bond = (*bonds_)[{holder.token, session}];
+  if (ties() == nullptr) return;
+  SessionBond& bond = book.bonds[{token, session}];
   bond.lock = this;
-  bond.token = holder.token;
-  ties_->sessions.Add(session, bond);
+  bond.token = token;
+  ties()->sessions.Add(session, bond);
 }
 
 void Lock::Tie(const LockHolder& holder) {
-  if (watched_) ties_->watcher.Held(*this, holder.owner);
+  if (watched_) ties()->watcher.Held(*this, holder.owner);
 }
 
 void Lock::Untie(const LockHolder& holder) {
-  if (watched_) ties_->watcher.Freed(*this, holder.owner);
-  if (bonds_ == nullptr) return;
-  for (const uint64_t session : holder.sessions) bonds_->erase({holder.token, session});
+  if (watched_) ties()->watcher.Freed(*this, holder.owner);
+  LockBook* const book = holders_.book();
+  if (book == nullptr || book->bonds.empty()) return;
+  for (const uint64_t session : holder.sessions()) book->bonds.erase({holder.token, session});
 }
 
 // --- who may have it
@@ -76,14 +64,15 @@ LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   if (empty()) return LockFit::kFits;
   const bool semaphore = mode_ == LockMode::kPermits && shape.mode == LockMode::kPermits;
   if (const LockHolder* holder = FindOwner(owner)) {
-    const bool same = mode_ == shape.mode &&
-                      (!semaphore || (of_ == shape.of && holder->permits == shape.permits));
+    const bool same =
+        mode_ == shape.mode &&
+        (!semaphore || (permits_of() == shape.of && holder->permits() == shape.permits));
     return same ? LockFit::kReentrant : LockFit::kLockMode;
   }
   if (semaphore) {
-    if (of_ != shape.of) return LockFit::kOtherPermits;
+    if (permits_of() != shape.of) return LockFit::kOtherPermits;
     if (is_in_doubt()) return LockFit::kBusy;
-    return shape.permits <= of_ - permits_used_ ? LockFit::kFits : LockFit::kBusy;
+    return shape.permits <= permits_of() - permits_used() ? LockFit::kFits : LockFit::kBusy;
   }
   const bool both_shared = mode_ == LockMode::kShared && shape.mode == LockMode::kShared;
   return both_shared && !is_in_doubt() ? LockFit::kFits : LockFit::kBusy;
@@ -92,25 +81,19 @@ LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
 // Mode and permits are those of the first holder; Fit has seen to it that later ones agree.
 const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                               const Now& now) {
-  assert(Fit(owner, terms.shape) == LockFit::kFits && token > newest_token_);
+  assert(Fit(owner, terms.shape) == LockFit::kFits && token > newest_token());
   assert(terms.lease_ms > 0 || terms.session != 0);
-  mode_ = terms.shape.mode;
-  of_ = terms.shape.of;
-  newest_token_ = token;
-  // Tokens grow, so this appends: holders stand in the order of their grants.
-  LockHolder& holder = holders_[token];
-  holder.owner = owner;
-  holder.token = token;
-  holder.permits = mode_ == LockMode::kPermits ? terms.shape.permits : 1;
-  holder.since_ms = now.ms();
-  holder.minhold_until_ms = terms.minhold_ms > 0 ? NextMs(now) + terms.minhold_ms : 0;
-  Bind(holder, terms.session);
-  if (terms.notify != 0) holder.notify.push_back(terms.notify);
-  holder.label = terms.label.value_or("");
-  text_bytes_ += TextBytes(holder);
-  permits_used_ += holder.permits;
-  if (terms.lease_ms > 0) holder.lease_until_ms = NextMs(now) + terms.lease_ms;
-  holder.lease_ms = terms.lease_ms;
+  SetShape(terms.shape);
+  LockHolder granted{.owner = BoxedText(owner), .token = token, .since_ms = now.ms()};
+  if (mode_ == LockMode::kPermits) granted.set_permits(terms.shape.permits);
+  if (terms.minhold_ms > 0) granted.set_minhold_until_ms(NextMs(now) + terms.minhold_ms);
+  if (terms.notify != 0) granted.extra.Make().notify.push_back(terms.notify);
+  if (terms.label) granted.set_label(*terms.label);
+  if (terms.lease_ms > 0) granted.lease_until_ms = NextMs(now) + terms.lease_ms;
+  granted.lease_ms = terms.lease_ms;
+  holders_.Put(std::move(granted));
+  Bind(token, terms.session);
+  const LockHolder& holder = *holders_.Find(token);
   Tie(holder);
   List(holder);
   if (holders_.size() > kScanned) MakeIndex();
@@ -118,21 +101,28 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   return holder;
 }
 
+// What a plain lock is without being told takes no room.
+void Lock::SetShape(const LockShape& shape) {
+  mode_ = shape.mode;
+  if (shape.of != permits_of()) holders_.MakeBook().of = shape.of;
+}
+
 // Bindings only get better by a re-entry: the longer lease, the longer MINHOLD, one session more.
 const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
-  LockHolder& holder = *FindHeld(owner, 0);
-  Unlist(holder);
-  LockClients& sessions = holder.sessions;
-  const auto elsewhere = std::find(sessions.begin(), sessions.end(), kSessionElsewhere);
-  if (elsewhere == sessions.end()) {
-    ++holder.holds;
-  } else {
+  const int64_t token = FindHeld(owner, 0)->token;
+  Unlist(*holders_.Find(token));
+  const LockClients& sessions = holders_.Find(token)->sessions();
+  const bool is_back =
+      std::find(sessions.begin(), sessions.end(), kSessionElsewhere) != sessions.end();
+  Bind(token, terms.session);
+  LockHolder& holder = *holders_.Find(token);
+  if (is_back) {
     // After a restart the owner of a session's lock is back: what it asks for is what it holds.
-    sessions.erase(elsewhere);
-    if (bonds_ != nullptr) bonds_->erase({holder.token, kSessionElsewhere});
+    Unbind(holder, kSessionElsewhere);
+  } else {
+    ++holder.holds;
   }
-  Bind(holder, terms.session);
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const int64_t until_ms = NextMs(now) + terms.lease_ms;
   if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) {
@@ -140,24 +130,23 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
     holder.lease_ms = terms.lease_ms;
   }
   if (terms.minhold_ms > 0) {
-    holder.minhold_until_ms = std::max(holder.minhold_until_ms, NextMs(now) + terms.minhold_ms);
+    const int64_t kept_until_ms = NextMs(now) + terms.minhold_ms;
+    holder.set_minhold_until_ms(std::max(holder.minhold_until_ms(), kept_until_ms));
+  }
+  if (terms.label) holder.set_label(*terms.label);
+  if (terms.notify != 0) {
+    LockClients& notify = holder.extra.Make().notify;
+    if (std::find(notify.begin(), notify.end(), terms.notify) == notify.end())
+      notify.push_back(terms.notify);
   }
   List(holder);
-  if (terms.label) {
-    text_bytes_ -= HeapBytes(holder.label);
-    holder.label = *terms.label;
-    text_bytes_ += HeapBytes(holder.label);
-  }
-  LockClients& notify = holder.notify;
-  if (terms.notify != 0 && std::find(notify.begin(), notify.end(), terms.notify) == notify.end())
-    notify.push_back(terms.notify);
   return holder;
 }
 
 void Lock::SweepNotified(std::string_view owner, absl::FunctionRef<bool(uint64_t)> is_connected) {
   LockHolder* holder = FindHeld(owner, 0);
-  if (holder == nullptr) return;
-  LockClients& notify = holder->notify;
+  if (holder == nullptr || holder->notify().empty()) return;
+  LockClients& notify = holder->extra.Make().notify;
   notify.erase(std::remove_if(notify.begin(), notify.end(),
                               [&](uint64_t connection) { return !is_connected(connection); }),
                notify.end());
@@ -185,37 +174,34 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
   LockHolder* holder = FindHeld(owner, token);
   if (holder == nullptr) return -1;
   if (!all && holder->holds > 1) return --holder->holds;
-  End(holders_.find(holder->token), true, now, on_end);
+  End(*holder, true, now, on_end);
   return 0;
 }
 
 // From a log: first whether it can be beside the other holders, then in the place of the one with
 // its token. Nothing has changed when this says no.
 bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
-  assert(!restored.sessions.empty() || restored.EndsAtMs() != kNoDeadline);
-  const auto place = holders_.find(restored.token);
-  const bool alone = holders_.size() == (place == holders_.end() ? 0 : 1);
-  const int64_t used = permits_used_ - (place == holders_.end() ? 0 : place->second.permits);
+  assert(!restored.sessions().empty() || restored.EndsAtMs() != kNoDeadline);
+  LockHolder* const place = holders_.Find(restored.token);
+  const bool alone = holders_.size() == (place == nullptr ? 0 : 1);
+  const int64_t used = permits_used() - (place == nullptr ? 0 : place->permits());
   const LockHolder* const same = restored.lingers() ? nullptr : FindOwner(restored.owner);
   if (same != nullptr && same->token != restored.token) return false;
-  if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || of_ != shape.of))
+  if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || permits_of() != shape.of))
     return false;
-  if (shape.mode == LockMode::kPermits && used + restored.permits > shape.of) return false;
-  if (place != holders_.end()) {
-    Unlist(place->second);
-    if (!place->second.lingers()) Untie(place->second);
-    text_bytes_ -= TextBytes(place->second);
+  if (shape.mode == LockMode::kPermits && used + restored.permits() > shape.of) return false;
+  if (place != nullptr) {
+    if (!place->lingers()) Untie(*place);
+    Unlist(*place);
+    holders_.Erase(restored.token);
   }
   in_doubt_ |= !restored.proved || shape.mode == LockMode::kPermits;
-  mode_ = shape.mode;
-  of_ = shape.of;
-  permits_used_ = used + restored.permits;
-  newest_token_ = std::max(newest_token_, restored.token);
-  LockHolder& holder = holders_[restored.token];
-  holder = restored;
-  holder.sessions.clear();
-  for (const uint64_t session : restored.sessions) Bind(holder, session);
-  text_bytes_ += TextBytes(holder);
+  SetShape(shape);
+  LockHolder bare = restored;
+  if (!restored.sessions().empty()) bare.extra.Make().sessions.clear();
+  holders_.Put(std::move(bare));
+  for (const uint64_t session : restored.sessions()) Bind(restored.token, session);
+  const LockHolder& holder = *holders_.Find(restored.token);
   if (!holder.lingers()) Tie(holder);
   List(holder);
   if (holders_.size() > kScanned) MakeIndex();
@@ -227,11 +213,13 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
 Lock::InTheWay Lock::FindInTheWay(const LockHolder& claimed, const LockShape& shape) const {
   using Kind = InTheWay::Kind;
   if (empty()) return {};
-  const bool beside = mode_ == shape.mode && of_ == shape.of && shape.mode != LockMode::kExclusive;
-  if (!beside) return {holders_.rbegin()->first > claimed.token ? Kind::kBeside : Kind::kAll};
+  const bool beside =
+      mode_ == shape.mode && permits_of() == shape.of && shape.mode != LockMode::kExclusive;
+  if (!beside) return {holders_.newest().token > claimed.token ? Kind::kBeside : Kind::kAll};
   const LockHolder* const same = FindOwner(claimed.owner);
-  const int64_t freed = same == nullptr ? 0 : same->permits;
-  if (shape.mode == LockMode::kPermits && permits_used_ - freed + claimed.permits > of_)
+  const int64_t freed = same == nullptr ? 0 : same->permits();
+  const bool semaphore = shape.mode == LockMode::kPermits;
+  if (semaphore && permits_used() - freed + claimed.permits() > permits_of())
     return {Kind::kBeside};
   if (same == nullptr) return {};
   if (same->token > claimed.token) return {Kind::kBeside};
@@ -254,22 +242,16 @@ void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
 }
 
 // Out of all books in this order: told, untied, unlisted; then it lingers or is erased.
-Lock::Holders::iterator Lock::End(Holders::iterator place, bool may_linger, const Now& now,
-                                  OnEnd on_end) {
-  LockHolder& holder = place->second;
+void Lock::End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end) {
   on_end(holder);
   if (!holder.lingers()) Untie(holder);
   Unlist(holder);
-  if (!holder.lingers() && may_linger && holder.minhold_until_ms > now.ms()) {
-    holder.holds = 0;
-    holder.sessions.clear();
-    holder.notify.clear();
+  if (!holder.lingers() && may_linger && holder.minhold_until_ms() > now.ms()) {
+    holder.Linger();
     List(holder);
-    return std::next(place);
+  } else {
+    holders_.Erase(holder.token);
   }
-  permits_used_ -= holder.permits;
-  text_bytes_ -= TextBytes(holder);
-  return holders_.erase(place);
 }
 
 // `left` bounds the work: a crowd whose leases end in the same ms ends in slices.
@@ -286,51 +268,63 @@ int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
 // A lease that is over ends the holding only where no session keeps it; a lingering place just
 // ends.
 int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
-  const auto place = holders_.find(token);
-  LockHolder& holder = place->second;
+  LockHolder& holder = *holders_.Find(token);
   if (holder.EndsAtMs() > now.ms() || holder.EndsAtMs() == kNoDeadline) return 0;
   const bool held = !holder.lingers();
-  if (held && !holder.sessions.empty()) {
+  if (held && !holder.sessions().empty()) {
     SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
     holder.lease_ms = 0;
     return 0;
   }
-  End(place, true, now, on_end);
+  End(holder, true, now, on_end);
   return held ? 1 : 0;
 }
 
 // When the last binding goes the holding ends; before that it only loses one.
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
-  const auto place = holders_.find(token);
-  assert(place != holders_.end());
-  LockHolder& holder = place->second;
-  LockClients& sessions = holder.sessions;
-  if (sessions.size() == 1 && holder.lease_until_ms == kNoDeadline) {
-    End(place, true, now, on_end);
+  LockHolder& holder = *holders_.Find(token);
+  if (holder.sessions().size() == 1 && holder.lease_until_ms == kNoDeadline) {
+    End(holder, true, now, on_end);
     return 1;
   }
   Unlist(holder);
-  sessions.erase(std::find(sessions.begin(), sessions.end(), session));
+  Unbind(holder, session);
   List(holder);
-  bonds_->erase({token, session});
   return 0;
+}
+
+void Lock::Unbind(LockHolder& holder, uint64_t session) {
+  LockClients& sessions = holder.extra.Make().sessions;
+  sessions.erase(std::find(sessions.begin(), sessions.end(), session));
+  Unbind(session, holder.token);
 }
 
 // Broken tokens are stale from now on; those of later grants are not.
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
-  return Forgo(token, now, [&](const LockHolder& holder) {
-    broken_token_ = std::max(broken_token_, holder.token);
+  int64_t broken = 0;
+  const int64_t ended = Forgo(token, now, [&](const LockHolder& holder) {
+    broken = std::max(broken, holder.token);
     on_end(holder);
   });
+  if (broken != 0) NoteBroken(broken);
+  return ended;
+}
+
+void Lock::NoteBroken(int64_t token) {
+  int64_t& newest = holders_.MakeBook().broken_token;
+  newest = std::max(newest, token);
 }
 
 int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
   int64_t ended = 0;
-  auto place = token == 0 ? holders_.begin() : holders_.find(token);
-  const auto end = token == 0 || place == holders_.end() ? holders_.end() : std::next(place);
-  while (place != end) {
-    ended += place->second.lingers() ? 0 : 1;
-    place = End(place, false, now, on_end);
+  const auto forgo = [&](LockHolder& holder) {
+    ended += holder.lingers() ? 0 : 1;
+    End(holder, false, now, on_end);
+  };
+  if (token == 0) {
+    while (!holders_.empty()) forgo(*holders_.Find(holders_.begin()->token));
+  } else if (LockHolder* const holder = holders_.Find(token)) {
+    forgo(*holder);
   }
   return ended;
 }
@@ -343,11 +337,11 @@ int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
 Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   assert(is_crowd() && !ended_);
   ended_ = true;
-  if (broken) broken_token_ = std::max(broken_token_, holders_.rbegin()->first);
-  MakeIndex();  // of few holders with many sessions
-  over_until_ms_ = until_ms;
-  CrowdEnd end{.lost = static_cast<int64_t>(index_->by_owner.size())};
-  for (const auto& [at, lease_alone] : index_->deadlines) {
+  if (broken) NoteBroken(holders_.newest().token);
+  LockIndex& index = MakeIndex();  // of few holders with many sessions, too
+  index.over_until_ms = until_ms;
+  CrowdEnd end{.lost = static_cast<int64_t>(index.by_owner.size())};
+  for (const auto& [at, lease_alone] : index.deadlines) {
     if (at.first > until_ms) break;
     end.over += lease_alone ? 1 : 0;
   }
@@ -356,30 +350,31 @@ Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
 
 // What FreeHolders has taken from it does not show in the index.
 bool Lock::WasOver(const LockHolder& holder) const {
-  if (holder.EndsAtMs() > over_until_ms_) return false;
-  const auto found = index_->deadlines.find({holder.EndsAtMs(), holder.token});
-  return found != index_->deadlines.end() && found->second;
+  if (index() == nullptr || holder.EndsAtMs() > index()->over_until_ms) return false;
+  const auto found = index()->deadlines.find({holder.EndsAtMs(), holder.token});
+  return found != index()->deadlines.end() && found->second;
 }
 
 // A session keeps a holder whose lease is over, and so does MINHOLD its place.
 bool Lock::AllOver(int64_t until_ms) const {
-  if (ties_ == nullptr || index_ == nullptr || !is_crowd()) return false;
+  if (ties() == nullptr || !has_many() || !is_crowd()) return false;
   const auto last = [](const auto& times) {
     return times.empty() ? INT64_MIN : times.rbegin()->first;
   };
-  const auto& deadlines = index_->deadlines;
-  return (bonds_ == nullptr || bonds_->empty()) && deadlines.size() == holders_.size() &&
-         deadlines.rbegin()->first.first <= until_ms && last(index_->minholds) <= until_ms;
+  const auto& deadlines = index()->deadlines;
+  return holders_.book()->bonds.empty() && deadlines.size() == holders_.size() &&
+         deadlines.rbegin()->first.first <= until_ms && last(index()->minholds) <= until_ms;
 }
 
 // A session is a piece as a holder is: one holder may have very many.
 size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
   size_t freed = 0;
   while (freed < budget && !holders_.empty()) {
-    LockHolder& holder = holders_.begin()->second;
-    for (; freed < budget && !holder.sessions.empty(); ++freed) {
-      if (bonds_ != nullptr) bonds_->erase({holder.token, holder.sessions.back()});
-      holder.sessions.pop_back();
+    LockHolder& holder = *holders_.Find(holders_.begin()->token);
+    for (; freed < budget && !holder.sessions().empty(); ++freed) {
+      LockClients& sessions = holder.extra.Make().sessions;
+      Unbind(sessions.back(), holder.token);
+      sessions.pop_back();
     }
     if (freed == budget) break;
     if (!holder.lingers()) {
@@ -387,9 +382,7 @@ size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
       Untie(holder);
     }
     Unlist(holder);
-    permits_used_ -= holder.permits;
-    text_bytes_ -= TextBytes(holder);
-    holders_.erase(holders_.begin());
+    holders_.Erase(holder.token);
     ++freed;
   }
   return freed;
@@ -401,108 +394,107 @@ int64_t Lock::NextDeadlineMs() const { return EarliestEnd().first; }
 
 std::pair<int64_t, int64_t> Lock::EarliestEnd() const {
   std::pair<int64_t, int64_t> earliest{kNoDeadline, 0};
-  if (index_ != nullptr)
-    return index_->deadlines.empty() ? earliest : index_->deadlines.begin()->first;
-  for (const auto& [token, holder] : holders_)
-    earliest = std::min(earliest, {holder.EndsAtMs(), token});
+  if (has_many()) return index()->deadlines.empty() ? earliest : index()->deadlines.begin()->first;
+  for (const LockHolder& holder : holders_)
+    earliest = std::min(earliest, {holder.EndsAtMs(), holder.token});
   return earliest;
 }
 
-// Constant and other locks share one body.
-template <typename Self>
-auto Lock::FindOwnerIn(Self& self, std::string_view owner)
-    -> decltype(&self.holders_.begin()->second) {
-  if (self.index_ != nullptr) {
-    const auto found = self.index_->by_owner.find(owner);
-    return found == self.index_->by_owner.end() ? nullptr
-                                                : &self.holders_.find(found->second)->second;
+const LockHolder* Lock::FindOwner(std::string_view owner) const {
+  if (has_many()) {
+    const auto found = index()->by_owner.find(owner);
+    return found == index()->by_owner.end() ? nullptr : holders_.Find(found->second);
   }
-  for (auto& [token, holder] : self.holders_)
+  for (const LockHolder& holder : holders_)
     if (!holder.lingers() && holder.owner == owner) return &holder;
   return nullptr;
 }
 
-const LockHolder* Lock::FindOwner(std::string_view owner) const {
-  return FindOwnerIn(*this, owner);
-}
-
 const LockHolder* Lock::FindHolder(std::string_view owner, int64_t token) const {
-  if (!owner.empty()) return FindOwner(owner);
-  const auto found = holders_.find(token);
-  return found == holders_.end() ? nullptr : &found->second;
+  return owner.empty() ? holders_.Find(token) : FindOwner(owner);
 }
 
 LockHolder* Lock::FindHeld(std::string_view owner, int64_t token) {
-  LockHolder* const holder = FindOwnerIn(*this, owner);
-  return holder == nullptr || (token != 0 && holder->token != token) ? nullptr : holder;
+  const LockHolder* const holder = FindOwner(owner);
+  return holder == nullptr || (token != 0 && holder->token != token) ? nullptr
+                                                                     : holders_.Find(holder->token);
+}
+
+int64_t Lock::permits_used() const {
+  if (has_many()) return index()->permits;
+  int64_t used = 0;
+  for (const LockHolder& holder : holders_) used += holder.permits();
+  return used;
 }
 
 // --- the index of many holders
 // Three orders: by owner (who holds it), by end (what expires next), by MINHOLD (whether all is
-// over).
+// over); and the sums of what all have.
 
-void Lock::MakeIndex() {
-  if (index_ != nullptr) return;
-  index_ = std::make_unique<Index>();
-  for (const auto& [token, holder] : holders_) List(holder);
+LockIndex& Lock::MakeIndex() {
+  LockBook& book = holders_.MakeBook();
+  if (book.index != nullptr) return *book.index;
+  book.index = std::make_unique<LockIndex>();
+  for (const LockHolder& holder : holders_) List(holder);
+  return *book.index;
 }
 
-// The views of by_owner point into holders_, whose nodes do not move.
 void Lock::List(const LockHolder& holder) {
-  if (index_ == nullptr) return;
-  if (!holder.lingers()) index_->by_owner.emplace(holder.owner, holder.token);
+  LockIndex* const to = index();
+  if (to == nullptr) return;
+  if (!holder.lingers()) to->by_owner.emplace(holder.owner, holder.token);
   if (holder.EndsAtMs() != kNoDeadline)
-    index_->deadlines[{holder.EndsAtMs(), holder.token}] = HasLeaseAlone(holder);
-  if (!holder.lingers() && holder.minhold_until_ms != 0)
-    index_->minholds.emplace(holder.minhold_until_ms, holder.token);
+    to->deadlines[{holder.EndsAtMs(), holder.token}] = HasLeaseAlone(holder);
+  if (!holder.lingers() && holder.minhold_until_ms() != 0)
+    to->minholds.emplace(holder.minhold_until_ms(), holder.token);
+  to->permits += holder.permits();
+  to->outside_bytes += holder.OutsideBytes();
 }
 
 void Lock::Unlist(const LockHolder& holder) {
-  if (index_ == nullptr) return;
-  if (!holder.lingers()) index_->by_owner.erase(holder.owner);
-  index_->deadlines.erase({holder.EndsAtMs(), holder.token});
-  if (!holder.lingers()) index_->minholds.erase({holder.minhold_until_ms, holder.token});
+  LockIndex* const from = index();
+  if (from == nullptr) return;
+  if (!holder.lingers()) from->by_owner.erase(holder.owner);
+  from->deadlines.erase({holder.EndsAtMs(), holder.token});
+  if (!holder.lingers()) from->minholds.erase({holder.minhold_until_ms(), holder.token});
+  from->permits -= holder.permits();
+  from->outside_bytes -= holder.OutsideBytes();
 }
 
 bool Lock::Holds(int64_t token) const {
-  const auto found = holders_.find(token);
-  return found != holders_.end() && !found->second.lingers();
+  const LockHolder* const holder = holders_.Find(token);
+  return holder != nullptr && !holder->lingers();
 }
 
-// An estimate in O(1): of nodes of trees, with the texts counted as they come and go.
-size_t Lock::MemoryBytes() const {
-  constexpr size_t kIndexed = TreeNodeBytes<std::map<std::string_view, int64_t>>() +
-                              TreeNodeBytes<std::set<std::pair<int64_t, int64_t>>>();
-  const size_t a_holder = TreeNodeBytes<Holders>() + (index_ == nullptr ? 0 : kIndexed);
-  // One in the keyspace adds what it has of its own; of the whole malloc makes so much more.
-  constexpr size_t kRoundedUp = 40;
-  return sizeof(*this) + kRoundedUp + holders_.size() * a_holder + text_bytes_ +
-         HeapBytes(name_.key) +
-         (bonds_ == nullptr ? 0 : sizeof(Bonds) + bonds_->size() * TreeNodeBytes<Bonds>());
-}
+size_t Lock::OutsideBytes() const { return HeapBytes(key_) + holders_.OutsideBytes(); }
 
 std::string Lock::Audit() const {
   int64_t permits = 0;
   size_t held = 0;
-  for (const auto& [token, holder] : holders_) {
-    permits += holder.permits;
+  size_t outside_bytes = 0;
+  for (const LockHolder& holder : holders_) {
+    permits += holder.permits();
+    outside_bytes += holder.OutsideBytes();
     held += holder.lingers() ? 0 : 1;
-    if (token > newest_token_ || token != holder.token) return "a token is above the newest";
+    if (holder.token > newest_token()) return "a token is above the newest";
+    if (holders_.Find(holder.token) != &holder) return "a holder is under another's token";
     const int64_t ends_ms = holder.EndsAtMs();
-    if (ends_ms == kNoDeadline && holder.sessions.empty()) return "a lock is held for ever";
-    if (index_ != nullptr && ends_ms != kNoDeadline) {
-      const auto listed = index_->deadlines.find({ends_ms, token});
-      if (listed == index_->deadlines.end()) return "a deadline is missing";
+    if (ends_ms == kNoDeadline && holder.sessions().empty()) return "a lock is held for ever";
+    if (has_many() && ends_ms != kNoDeadline) {
+      const auto listed = index()->deadlines.find({ends_ms, holder.token});
+      if (listed == index()->deadlines.end()) return "a deadline is missing";
       if (listed->second != HasLeaseAlone(holder)) return "a deadline is listed wrongly";
     }
     if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner holds twice";
   }
-  if (permits != permits_used_) return "the count of permits is wrong";
-  if (index_ != nullptr && held != index_->by_owner.size()) return "an owner is listed wrongly";
-  if (index_ != nullptr && index_->deadlines.size() > holders_.size())
-    return "a deadline belongs to no holder";
+  if (permits != permits_used()) return "the count of permits is wrong";
+  if (has_many()) {
+    if (held != index()->by_owner.size()) return "an owner is listed wrongly";
+    if (index()->deadlines.size() > holders_.size()) return "a deadline belongs to no holder";
+    if (outside_bytes != index()->outside_bytes) return "the count of memory is wrong";
+  }
   if (mode_ == LockMode::kExclusive && holders_.size() > 1) return "two exclusive holders";
-  if (mode_ == LockMode::kPermits && permits > of_) return "more permits than there are";
+  if (mode_ == LockMode::kPermits && permits > permits_of()) return "more permits than there are";
   return {};
 }
 

@@ -27,21 +27,19 @@
 // permits in use are at most m; every owner holds once.
 #pragma once
 
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "boost/intrusive/list.hpp"
 #include "storage/keyspace/value.h"
+#include "storage/locks/lock_holders.h"
 #include "storage/locks/lock_name.h"
 #include "storage/time/clock.h"
 
@@ -63,12 +61,6 @@ class LockWatcher {
   virtual ~LockWatcher() = default;
   virtual void Held(const Lock& lock, std::string_view owner) = 0;
   virtual void Freed(const Lock& lock, std::string_view owner) = 0;
-};
-
-struct SessionBond
-    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
-  Lock* lock = nullptr;
-  int64_t token = 0;  // of the holder
 };
 
 class LockSessions {
@@ -100,66 +92,6 @@ struct LockTies {
 
 // --- the lock
 
-enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  // in files, too
-
-inline constexpr int64_t kNoDeadline = INT64_MAX;
-inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
-inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
-// A session that no client here has: the holder's is that of another server, or of before a
-// restart.
-inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
-
-// The first whole ms that is not before now: what is to last n ms ends n ms after it.
-inline int64_t NextMs(const Now& now) { return now.ms() + (now.steady_us % 1000 > 0 ? 1 : 0); }
-
-// What is asked for.
-// Exclusive and shared requests have permits = of = 1.
-struct LockShape {
-  LockMode mode = LockMode::kExclusive;
-  int64_t permits = 1;  // kPermits: 1 .. of
-  int64_t of = 1;       // kPermits: 1 .. kPermitsMax
-  bool operator==(const LockShape&) const = default;
-};
-
-// On which terms it is held. Precondition of a grant: a lease or a session.
-struct LockTerms {
-  LockShape shape;
-  int64_t lease_ms = 0;    // 0: none; <= kLeaseMsMax
-  uint64_t session = 0;    // 0: none
-  int64_t minhold_ms = 0;  // <= kLeaseMsMax
-  uint64_t notify = 0;     // the connection to be told of a loss; 0: none
-  std::optional<std::string> label;
-};
-
-// Sessions, connections: each once.
-using LockClients = absl::InlinedVector<uint64_t, 1>;
-
-// Kept by its lock under its token. Pointers to one are valid until it ends.
-struct LockHolder {
-  std::string owner;
-  int64_t token = 0;
-  int64_t permits = 1;
-  int64_t holds = 1;  // 0: lingers
-  int64_t since_ms = 0;
-  int64_t lease_until_ms = kNoDeadline;
-  int64_t minhold_until_ms = 0;
-  LockClients sessions;
-  LockClients notify;  // connections; may be gone
-  std::string label;
-  // The whole lease, as it was last given: lease_until_ms was so far ahead then. 0: there is none.
-  int64_t lease_ms = 0;
-  bool proved = false;  // after a restart, see server/locks/restart_grace.h
-
-  bool lingers() const { return holds == 0; }
-  // -1: bound to sessions alone.
-  int64_t LeaseLeftMs(const Now& now) const {
-    if (lease_until_ms == kNoDeadline) return -1;
-    const int64_t left_ms = lease_until_ms - NextMs(now);
-    return left_ms > 0 ? left_ms : 0;  // one that is over may be there still
-  }
-  int64_t EndsAtMs() const { return lingers() ? minhold_until_ms : lease_until_ms; }
-};
-
 enum class LockFit : uint8_t {
   kFits,
   kReentrant,     // its owner holds it already, in this shape
@@ -174,21 +106,25 @@ class Lock : public Value {
  public:
   using OnEnd = absl::FunctionRef<void(const LockHolder&)>;
 
-  // `ties`, if given, outlive the lock.
-  explicit Lock(const LockTies* ties = nullptr) : ties_(ties) {}
+  Lock() = default;
   Lock(const Lock&) = delete;
-  ~Lock() override;
+  // One that has ties unwatches itself before: its class knows them.
+  ~Lock() override { assert(!watched_); }
 
-  // Of the key; to be set before the first holder, and again when the lock is another key's.
-  void set_name(LockNameView name) { name_ = LockName(name); }
-  const LockName& name() const { return name_; }
+  // Of the key; to be set before the first holder, and again when the lock is another key's. The
+  // view is valid until then.
+  void set_name(LockNameView name) {
+    db_ = name.db;
+    key_ = name.key;
+  }
+  LockNameView name() const { return {db_, key_}; }
   // The watcher is told of the holders, now and from now on. Locks of many holders are watched
   // always: so this never has many to tell of.
   void Watch() const;
   void Unwatch() const;
   // It has left the keyspace, and is still to be freed: the session is no binding of it any more.
-  void Unbind(uint64_t session, int64_t token) { bonds_->erase({token, session}); }
-  bool has_many() const { return index_ != nullptr; }
+  void Unbind(uint64_t session, int64_t token) { holders_.book()->bonds.erase({token, session}); }
+  bool has_many() const { return index() != nullptr; }
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
 
@@ -221,7 +157,7 @@ class Lock : public Value {
   // This owner's hold has been proved: there is no owner alone beside it, so readers may come.
   void Prove(std::string_view owner);
   // It was read from a log that may lack other holders: it takes no new ones.
-  bool is_in_doubt() const { return in_doubt_ && ties_ && ties_->holders_may_be_missing; }
+  bool is_in_doubt() const { return in_doubt_ && ties() && ties()->holders_may_be_missing; }
 
   // These call `on_end` for every holder that loses the lock, while it still is one, and return how
   // many. It is called for those that end lingering too, which are not counted.
@@ -253,10 +189,13 @@ class Lock : public Value {
   // It has no holder any more, although it has still to be taken apart.
   virtual bool Ended() const { return empty(); }
   LockMode mode() const { return mode_; }
-  int64_t permits_of() const { return of_; }
-  int64_t newest_token() const { return newest_token_; }
+  int64_t permits_of() const { return holders_.book() ? holders_.book()->of : 1; }
+  int64_t newest_token() const { return holders_.newest_token(); }
   // The one that passes although it may have no holder any more; 0: it was broken.
-  int64_t valid_token() const { return newest_token_ > broken_token_ ? newest_token_ : 0; }
+  int64_t valid_token() const {
+    const bool is_broken = holders_.book() && newest_token() <= holders_.book()->broken_token;
+    return is_broken ? 0 : newest_token();
+  }
   // When Expire has next something to do; kNoDeadline if never.
   int64_t NextDeadlineMs() const;
   const LockHolder* FindOwner(std::string_view owner) const;  // null if it holds nothing
@@ -264,14 +203,14 @@ class Lock : public Value {
   const LockHolder* FindHolder(std::string_view owner, int64_t token) const;
   bool Holds(int64_t token) const;  // a holder that does not linger
   // Lingering ones included; in the order of their tokens.
-  const std::map<int64_t, LockHolder>& holders() const { return holders_; }
+  const LockHolders& holders() const { return holders_; }
   std::string Audit() const override;  // the first violated invariant, or empty
 
   ValueType type() const override { return ValueType::kLock; }
   std::string_view Encoding() const override { return "lock"; }
-  size_t MemoryBytes() const override;
+  size_t MemoryBytes() const override { return BlockSize(sizeof(Lock)) + OutsideBytes(); }
   size_t Elements() const override {
-    return 1 + holders_.size() + (bonds_ == nullptr ? 0 : bonds_->size());
+    return 1 + holders_.size() + (holders_.book() ? holders_.book()->bonds.size() : 0);
   }
   size_t FreeSome(size_t budget) override {
     return FreeHolders(budget, [](const LockHolder&) {});
@@ -282,58 +221,50 @@ class Lock : public Value {
  protected:
   // As FreeSome; calls `on_end` for each holder that goes and does not linger.
   size_t FreeHolders(size_t budget, OnEnd on_end);
+  // Null, or what outlives the lock.
+  virtual const LockTies* ties() const { return nullptr; }
+  size_t OutsideBytes() const;  // heap memory beside the object
 
  private:
-  using Holders = std::map<int64_t, LockHolder>;
-
-  // Only for locks with more than kScanned holders: fewer are looked through.
-  struct Index {
-    std::map<std::string_view, int64_t> by_owner;  // views into holders_; lingering ones left out
-    // By (EndsAtMs, token), where there is one: whether a lease is all that the holder has.
-    absl::btree_map<std::pair<int64_t, int64_t>, bool> deadlines;
-    std::set<std::pair<int64_t, int64_t>> minholds;  // likewise, of those that do not linger yet
-  };
   static constexpr size_t kScanned = 8;
   static constexpr size_t kCrowdMin = 64;  // some 50 us
 
-  void MakeIndex();
+  const LockIndex* index() const {
+    return holders_.book() ? holders_.book()->index.get() : nullptr;
+  }
+  LockIndex* index() { return holders_.book() ? holders_.book()->index.get() : nullptr; }
+  LockIndex& MakeIndex();
   static bool HasLeaseAlone(const LockHolder& holder) {
-    return !holder.lingers() && holder.sessions.empty();
+    return !holder.lingers() && holder.sessions().empty();
   }
   // To be called around every change of a holder: out of the index before, into it after.
   void Unlist(const LockHolder& holder);
   void List(const LockHolder& holder);
   std::pair<int64_t, int64_t> EarliestEnd() const;  // and its token
-  template <typename Self>  // Lock or const Lock, for holders of the same kind
-  static auto FindOwnerIn(Self& self, std::string_view owner)
-      -> decltype(&self.holders_.begin()->second);
+  int64_t permits_used() const;
+  void SetShape(const LockShape& shape);
   LockHolder* FindHeld(std::string_view owner, int64_t token);
-  void Bind(LockHolder& holder, uint64_t session);
+  // Pointers to the holder are void.
+  void Bind(int64_t token, uint64_t session);
+  void Unbind(LockHolder& holder, uint64_t session);
   // To be called when a holder that does not linger has come, and before one goes.
   void Tie(const LockHolder& holder);
   void Untie(const LockHolder& holder);
   void WatchIfMany();
   void SetEnd(LockHolder& holder, int64_t lease_until_ms);
-  // The owner's part is over: it lingers, or is gone. Returns what follows it.
-  Holders::iterator End(Holders::iterator place, bool may_linger, const Now& now, OnEnd on_end);
+  void NoteBroken(int64_t token);
+  // The owner's part is over: it lingers, or is gone.
+  void End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end);
 
-  using Bonds = std::map<std::pair<int64_t, uint64_t>, SessionBond>;  // by token and session
-
-  const LockTies* const ties_;
-  LockName name_;
+  BoxedText key_;
+  int db_ = 0;
+  LockMode mode_ = LockMode::kExclusive;  // of the holders
   mutable bool watched_ = false;
   bool in_doubt_ = false;
-  bool ended_ = false;                    // all of them: see EndAll
-  int64_t over_until_ms_ = INT64_MIN;     // leases that end no later were over then
-  LockMode mode_ = LockMode::kExclusive;  // of the holders
-  int64_t of_ = 1;
-  int64_t permits_used_ = 0;
-  int64_t newest_token_ = 0;
-  int64_t broken_token_ = 0;      // the newest that was
-  size_t text_bytes_ = 0;         // of the holders' owners and labels
-  Holders holders_;               // by token
-  std::unique_ptr<Index> index_;  // once made it stays
-  std::unique_ptr<Bonds> bonds_;  // made with the first
+  bool ended_ = false;  // all of them: see EndAll
+  LockHolders holders_;
 };
+// A million of them: see docs/operating.md for what a lock takes in all.
+static_assert(sizeof(Lock) <= 88);
 
 }  // namespace sluice

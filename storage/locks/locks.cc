@@ -165,7 +165,7 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
 
 const LockHolder& Locks::ReenterOne(Lock& lock, const LockRequest& request, const Now& now) {
   const LockHolder& holder = lock.Reenter(request.owner, request.terms, now);
-  if (holder.notify.size() > kNotifiedSwept) {
+  if (holder.notify().size() > kNotifiedSwept) {
     lock.SweepNotified(request.owner,
                        [&](uint64_t connection) { return callers_.IsConnected(connection); });
   }
@@ -258,7 +258,7 @@ int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t
 int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
   Settle(open, now, {.token = token});
   const Lock* lock = open.lock();
-  if (lock == nullptr || (token != 0 && !lock->holders().contains(token))) return 0;
+  if (lock == nullptr || (token != 0 && lock->holders().Find(token) == nullptr)) return 0;
   if (token == 0 && lock->is_crowd()) return EndAll(open, LockEnd::kBroken, now);
   const int64_t broken =
       EndHolders(open, LockEnd::kBroken, now,
@@ -353,11 +353,12 @@ void Locks::EndBond(uint64_t session, const Now& now) {
     return;
   }
   work_left_ -= kHandOverWork;
-  const LockName name = bond->lock->name();
+  auto& bound = static_cast<Lock&>(*bond->lock);
+  const LockName name(bound.name());
   const int64_t token = bond->token;
   OpenLock open(store_, name);
   // One that has left the keyspace may be still to be freed.
-  if (open.lock() != bond->lock) return bond->lock->Unbind(session, token);
+  if (open.lock() != &bound) return bound.Unbind(session, token);
   if (session != going_on_ && open.MustWait()) {
     held_up_sessions_.push_back(session);
     return ended_sessions_.pop_back();
@@ -468,7 +469,7 @@ TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
 bool Locks::HoldsUntil(const Lock& lock, int64_t token, const Now& until) {
   const LockHolder* const holder = lock.FindHolder({}, token);
   if (holder == nullptr || holder->lingers()) return false;
-  return holder->EndsAtMs() > until.ms() || !holder->sessions.empty();
+  return holder->EndsAtMs() > until.ms() || !holder->sessions().empty();
 }
 
 // In the order of what is known best: the lock itself, then the memory of locks that have left.

@@ -19,8 +19,8 @@ std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
   LockHolder settled = holder;
   settled.lease_until_ms = kNoDeadline;
   settled.lease_ms = 0;
-  if (!holder.sessions.empty()) return settled;
-  if (holder.minhold_until_ms <= now.ms()) return std::nullopt;
+  if (!holder.sessions().empty()) return settled;
+  if (holder.minhold_until_ms() <= now.ms()) return std::nullopt;
   settled.holds = 0;
   return settled;
 }
@@ -33,13 +33,13 @@ void WriteEnd(bool there, int64_t engine_ms, const Now& now, ModuleWriter& write
 void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer) {
   writer.Unsigned(static_cast<uint64_t>(holder.token));
   writer.Text(holder.owner);
-  writer.Text(holder.label);
-  writer.Unsigned(static_cast<uint64_t>(holder.permits));
+  writer.Text(holder.label());
+  writer.Unsigned(static_cast<uint64_t>(holder.permits()));
   writer.Unsigned(static_cast<uint64_t>(holder.holds));
-  writer.Unsigned(!holder.sessions.empty());
+  writer.Unsigned(!holder.sessions().empty());
   const bool leased = !holder.lingers() && holder.lease_until_ms != kNoDeadline;
   WriteEnd(leased, holder.lease_until_ms, now, writer);
-  WriteEnd(holder.minhold_until_ms > now.ms(), holder.minhold_until_ms, now, writer);
+  WriteEnd(holder.minhold_until_ms() > now.ms(), holder.minhold_until_ms(), now, writer);
   WriteMoment(holder.since_ms, now, writer);
   writer.Unsigned(static_cast<uint64_t>(leased ? holder.lease_ms : 0));
 }
@@ -58,20 +58,20 @@ LockHolder ReadHolder(ModuleReader& reader, HolderForm form, int64_t token_least
   LockHolder holder;
   holder.token = number(token_least, kTokenMax);
   holder.owner = reader.Text(kOwnerBytesMax);
-  holder.label = reader.Text(kLabelBytesMax);
-  holder.permits = number(1, shape.of);
+  holder.set_label(reader.Text(kLabelBytesMax));
+  holder.set_permits(number(1, shape.of));
   holder.holds = number(0, INT64_MAX);
   holder.since_ms = holder.token - now.unix_offset_ms;
-  if (reader.Flag()) holder.sessions = {kSessionElsewhere};
+  if (reader.Flag()) holder.extra.Make().sessions = {kSessionElsewhere};
   if (reader.Flag()) holder.lease_until_ms = ReadMoment(reader, now);
   const bool kept = reader.Flag();
-  if (kept) holder.minhold_until_ms = ReadMoment(reader, now);
+  if (kept) holder.set_minhold_until_ms(ReadMoment(reader, now));
   if (form == HolderForm::kTimed) {
     holder.since_ms = ReadMoment(reader, now);
     holder.lease_ms = number(0, kLeaseMsMax);
   }
   const bool leased = holder.lease_until_ms != kNoDeadline;
-  const bool bound = leased || !holder.sessions.empty();
+  const bool bound = leased || !holder.sessions().empty();
   if (holder.lingers() ? bound || !kept : !bound) reader.Fail();
   return holder;
 }
@@ -122,7 +122,7 @@ std::optional<LockImage> ReadLarge(ModuleReader& reader, HolderForm form, const 
 // A lock whose crowd has ended has no holder any more, though they are still to be freed.
 void WriteLock(const Lock& lock, const Now& now, RdbWriter& out) {
   std::vector<LockHolder> holders;
-  for (const auto& [token, holder] : lock.holders()) {
+  for (const LockHolder& holder : lock.holders()) {
     if (lock.Ended()) break;
     if (auto settled = Settled(holder, now)) holders.push_back(*std::move(settled));
   }
@@ -146,7 +146,7 @@ LargeLockParts::LargeLockParts(const Lock& lock, const Now& now, RdbWriter& out)
 
 bool LargeLockParts::WriteNext(size_t count) {
   for (; count > 0 && next_ != holders_.end(); --count, ++next_) {
-    const auto settled = Settled(next_->second, now_);
+    const auto settled = Settled(*next_, now_);
     if (!settled) continue;
     writer_.Unsigned(1);
     WriteHolder(*settled, now_, writer_);

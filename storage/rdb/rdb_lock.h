@@ -18,7 +18,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -53,8 +52,8 @@ class LargeLockParts {
  private:
   const Now& now_;
   ModuleWriter writer_;
-  const std::map<int64_t, LockHolder>& holders_;
-  std::map<int64_t, LockHolder>::const_iterator next_;
+  const LockHolders& holders_;
+  LockHolders::Iterator next_;
 };
 
 // As it is at `now`: what is over by then is left out.

@@ -79,10 +79,10 @@ std::string AsWritten(const Entry& entry, const Now& now) {
 // A lease that is over counts as ended, also where it has still to be.
 std::string TextOf(const Lock& lock, const Now& now) {
   std::string text;
-  for (const auto& [token, holder] : lock.holders()) {
+  for (const LockHolder& holder : lock.holders()) {
     if (holder.EndsAtMs() <= now.ms()) continue;
-    text += std::to_string(token) + " " + holder.owner + " x" + std::to_string(holder.holds) +
-            " until " + std::to_string(holder.EndsAtMs()) + "\n";
+    text += std::to_string(holder.token) + " " + std::string(holder.owner) + " x" +
+            std::to_string(holder.holds) + " until " + std::to_string(holder.EndsAtMs()) + "\n";
   }
   return text;
 }

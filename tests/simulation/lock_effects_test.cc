@@ -101,15 +101,15 @@ std::string Holders(TestEngine& server) {
     const Lock* lock = server.engine().part<LockService>().FindLock({0, key});
     if (!lock) continue;
     text += key + ":";
-    for (const auto& [token, holder] : lock->holders()) {
+    for (const LockHolder& holder : lock->holders()) {
       const bool leased = holder.lease_until_ms != kNoDeadline;
-      const bool kept = holder.minhold_until_ms > now.ms();
-      text += " " + std::to_string(token) + " " + holder.owner + " " + holder.label + " " +
-              std::to_string(static_cast<int>(lock->mode())) + " " +
-              std::to_string(holder.permits) + "/" + std::to_string(lock->permits_of()) + " x" +
-              std::to_string(holder.holds) + " until " +
+      const bool kept = holder.minhold_until_ms() > now.ms();
+      text += " " + std::to_string(holder.token) + " " + std::string(holder.owner) + " " +
+              std::string(holder.label()) + " " + std::to_string(static_cast<int>(lock->mode())) +
+              " " + std::to_string(holder.permits()) + "/" + std::to_string(lock->permits_of()) +
+              " x" + std::to_string(holder.holds) + " until " +
               (leased ? std::to_string(holder.lease_until_ms) : "ever") + " kept " +
-              (kept ? std::to_string(holder.minhold_until_ms) : "not") + " since " +
+              (kept ? std::to_string(holder.minhold_until_ms()) : "not") + " since " +
               std::to_string(holder.since_ms) + " lease " + std::to_string(holder.lease_ms);
     }
     text += "\n";

@@ -103,8 +103,8 @@ class LockHistory {
     for (const std::string& key : kLockHistoryKeys) {
       const Lock* const lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
-      for (const auto& [token, holder] : lock->holders()) {
-        text += key + " " + std::to_string(token) + " " + holder.owner + " " +
+      for (const LockHolder& holder : lock->holders()) {
+        text += key + " " + std::to_string(holder.token) + " " + std::string(holder.owner) + " " +
                 std::to_string(holder.EndsAtMs()) + "\n";
       }
     }
@@ -122,7 +122,7 @@ class LockHistory {
     const std::string& key = AnyKey();
     const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
     if (!lock || lock->empty()) return {key, Owner(index)};
-    return {key, lock->holders().begin()->second.owner};
+    return {key, std::string(lock->holders().begin()->owner.view())};
   }
 
   void Acquire(size_t index) {
@@ -257,9 +257,9 @@ class LockHistory {
       const Lock* lock = server_.engine().part<LockService>().FindLock({0, key});
       if (!lock) continue;
       EXPECT_EQ(lock->Audit(), "");
-      for (const auto& [token, holder] : lock->holders()) {
-        EXPECT_LE(token, server_.engine().part<LockService>().tokens().last());
-        for (const uint64_t session : holder.sessions) {
+      for (const LockHolder& holder : lock->holders()) {
+        EXPECT_LE(holder.token, server_.engine().part<LockService>().tokens().last());
+        for (const uint64_t session : holder.sessions()) {
           EXPECT_TRUE(server_.engine().part<LockService>().FindConnection(session))
               << "held by no player";
         }

@@ -67,7 +67,7 @@ bool IsHeldInAnother(OpenLock& open, std::string_view owner, const KeepOptions& 
   const LockHolder* holder = nullptr;
   if (options.shape && lock) holder = lock->FindOwner(owner);
   if (!holder || (options.token != 0 && holder->token != options.token)) return false;
-  return LockShape{lock->mode(), holder->permits, lock->permits_of()} != *options.shape;
+  return LockShape{lock->mode(), holder->permits(), lock->permits_of()} != *options.shape;
 }
 
 // The answer is the lease that runs from here on, in ms; it may be shorter than what was left,

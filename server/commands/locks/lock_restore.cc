@@ -34,16 +34,17 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   const auto mode = std::ranges::find(kLockModeWords, args.Bytes());
   if (mode == std::end(kLockModeWords)) args.Fail(ErrorCode::kSyntax);
   shape.mode = static_cast<LockMode>(mode - std::begin(kLockModeWords));
-  shape.permits = holder.permits = args.IntIn({"permits", 1, kPermitsMax});
+  shape.permits = args.IntIn({"permits", 1, kPermitsMax});
+  holder.set_permits(shape.permits);
   shape.of = args.IntIn({"of", 1, kPermitsMax});
   holder.holds = args.IntIn({"holds", 0, INT64_MAX});
   // Engine time may be before the server's start: all but no end at all is a moment.
   const int64_t lease_until_ms = args.IntIn({"lease-until-ms", -1, kUnixMsMax});
   const int64_t minhold_until_ms = args.IntIn({"minhold-until-ms", -1, kUnixMsMax});
   if (lease_until_ms >= 0) holder.lease_until_ms = lease_until_ms - now.unix_offset_ms;
-  if (minhold_until_ms >= 0) holder.minhold_until_ms = minhold_until_ms - now.unix_offset_ms;
-  if (args.IntIn({"session", 0, 1}) == 1) holder.sessions = {kSessionElsewhere};
-  holder.label = args.Bytes();
+  if (minhold_until_ms >= 0) holder.set_minhold_until_ms(minhold_until_ms - now.unix_offset_ms);
+  if (args.IntIn({"session", 0, 1}) == 1) holder.extra.Make().sessions = {kSessionElsewhere};
+  holder.set_label(args.Bytes());
   holder.since_ms = holder.token - now.unix_offset_ms;
   if (args.more()) {
     holder.since_ms = args.IntIn({"held-since-ms", -kUnixMsMax, kUnixMsMax}) - now.unix_offset_ms;
@@ -52,9 +53,9 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   if (!args.Finish()) return false;
   // A holder that gave the lock back lingers until MINHOLD; any other has a lease or a session.
   const bool ends =
-      holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions.empty();
-  return ends && (shape.mode == LockMode::kPermits ? holder.permits <= shape.of
-                                                   : holder.permits == 1 && shape.of == 1);
+      holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions().empty();
+  return ends && (shape.mode == LockMode::kPermits ? holder.permits() <= shape.of
+                                                   : holder.permits() == 1 && shape.of == 1);
 }
 
 // Effects come in the order in which things happened, so a holder that does not go with the others

@@ -53,18 +53,18 @@ int64_t LeaseShown(const LockHolder& holder, const Now& now) {
 // client_id is that of the first bound connection that is still there.
 void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   const Session* session = nullptr;
-  for (size_t i = 0; i < holder.sessions.size() && !session; ++i) {
-    session = call.part<LockService>().FindConnection(holder.sessions[i]);
+  for (size_t i = 0; i < holder.sessions().size() && !session; ++i) {
+    session = call.part<LockService>().FindConnection(holder.sessions()[i]);
   }
   ReplyFields fields(call.reply, 8);
   fields.At("owner").Bulk(holder.owner);
   fields.Integer("token", holder.token);
-  fields.Integer("permits", holder.permits);
+  fields.Integer("permits", holder.permits());
   fields.Integer("holds", holder.holds);
   fields.Integer("lease_ms", LeaseShown(holder, call.now));
-  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms - NextMs(call.now)));
+  fields.Integer("minhold_ms", std::max<int64_t>(0, holder.minhold_until_ms() - NextMs(call.now)));
   fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
-  fields.At("label").Bulk(holder.label);
+  fields.At("label").Bulk(holder.label());
 }
 
 // A free lock that is waited for is shown too (a hand-over is due). O(holders), in one piece. A
@@ -89,7 +89,7 @@ void Info(CommandCall& call) {
   fields.Integer("token", lock ? lock->newest_token() : 0);
   fields.At("holders").Array(lock ? lock->holders().size() : 0);
   if (lock) {
-    for (const auto& [token, holder] : lock->holders()) ReplyHolder(call, holder);
+    for (const LockHolder& holder : lock->holders()) ReplyHolder(call, holder);
   }
   fields.Integer("waiters", static_cast<int64_t>(waiters));
 }

@@ -177,8 +177,8 @@ class History {
     }
     world_.locks.SessionEnded(session, world_.now());
     for (const auto& [key, lock] : world_.store)
-      for (const auto& [token, holder] : lock->holders())
-        EXPECT_EQ(std::ranges::count(holder.sessions, session), 0);
+      for (const LockHolder& holder : lock->holders())
+        EXPECT_EQ(std::ranges::count(holder.sessions(), session), 0);
   }
 
   void Check() {
@@ -264,7 +264,7 @@ class History {
   // A lease that is over holds nothing, be it still to be ended.
   bool Holds(const LockHolder* holder) {
     if (holder == nullptr || holder->lingers()) return false;
-    return holder->lease_until_ms > world_.now().ms() || !holder->sessions.empty();
+    return holder->lease_until_ms > world_.now().ms() || !holder->sessions().empty();
   }
 
   static bool Asks(const LockRequest& request, const LockName& name) {
@@ -292,10 +292,10 @@ class History {
       int64_t stuck_permits = 0;
       bool stuck_holder = false;
       if (lock != nullptr)
-        for (const auto& [token, holder] : lock->holders()) {
-          if (!Holds(&holder) || !waits(holder.owner)) continue;
+        for (const LockHolder& holder : lock->holders()) {
+          if (!Holds(&holder) || !waits(std::string(holder.owner))) continue;
           stuck_holder = true;
-          stuck_permits += holder.permits;
+          stuck_permits += holder.permits();
         }
       if (stuck_holder) {
         const bool readers = lock->mode() == LockMode::kShared && shape.mode == LockMode::kShared;

@@ -80,7 +80,7 @@ TEST(LockChange, RemovesWhatHasComeToBeFree) {
 
 TEST(LockChange, KeepsWhatWasFreeBefore) {
   LockWorld world;
-  world.store["k"] = std::make_unique<Lock>(&world.locks.ties());  // a copy: it has no holder
+  world.store["k"] = std::make_unique<TiedLock>(world.locks.ties());  // a copy: it has no holder
   OpenLock open(world, world.Name("k"));
   {
     const LockChange change(open);

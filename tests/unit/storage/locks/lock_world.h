@@ -71,6 +71,19 @@ class LocksByName : public Locks {
   LockStore& store_;
 };
 
+// A lock whose holders are tied to the world.
+class TiedLock : public Lock {
+ public:
+  explicit TiedLock(const LockTies& ties) : ties_(ties) {}
+  ~TiedLock() override { Unwatch(); }
+
+ protected:
+  const LockTies* ties() const override { return &ties_; }
+
+ private:
+  const LockTies& ties_;
+};
+
 class LockWorld : public LockStore, public LockListener, public LockCallers, public WorkMeter {
  public:
   struct Grant {
@@ -147,7 +160,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   Lock& Create(LockPlace& place) override {
     auto& at = store[std::string(place.name.key)];
     EXPECT_EQ(at, nullptr);
-    at = std::make_unique<Lock>(&locks.ties());
+    at = std::make_unique<TiedLock>(locks.ties());
     at->set_name(place.name);
     place.lock = at.get();
     ++changed;
@@ -168,14 +181,14 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   void LockAcquired(const Lock& lock, const LockHolder& holder) override {
     EXPECT_GT(holder.token, newest_token) << "tokens grow";
     newest_token = holder.token;
-    history[lock.name().key].push_back({holder.token, lock.mode()});
+    history[std::string(lock.name().key)].push_back({holder.token, lock.mode()});
   }
   void HoldChanged(const Lock& lock, const LockHolder& holder) override {
     EXPECT_EQ(lock.FindOwner(holder.owner), &holder) << "still a holder";
     ++holds_changed;
   }
   void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
-    for (Grant& grant : history[lock.name().key])
+    for (Grant& grant : history[std::string(lock.name().key)])
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
   }
   void SessionBound(uint64_t) override {}
@@ -183,7 +196,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override {
     ++crowds_ended;
     int64_t holders = crowd.lost;
-    for (const auto& [token, holder] : lock.holders()) {
+    for (const LockHolder& holder : lock.holders()) {
       if (holder.lingers()) {
         LingeringEnded(lock, holder, end);
       } else {
@@ -194,8 +207,8 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     EXPECT_EQ(holders, 0);
   }
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
-    ended.push_back({lock.name().key, holder.owner, end});
-    for (Grant& grant : history[lock.name().key]) {
+    ended.push_back({std::string(lock.name().key), std::string(holder.owner.view()), end});
+    for (Grant& grant : history[std::string(lock.name().key)]) {
       if (grant.token != holder.token) continue;
       grant.ended = true;
       grant.dropped |= end == LockEnd::kBroken;

@@ -115,9 +115,9 @@ TEST(Locks, WhatAReentrantRequestAsksTakesEffect) {
   world.Acquire(world.Request("a", {"k"}, {.lease_ms = 5, .minhold_ms = 300, .label = "two"}));
   world.Acquire(world.Request("a", {"k"}, {.lease_ms = 5, .minhold_ms = 200}));
   const LockHolder& holder = *world.At("k")->FindOwner("a");
-  EXPECT_EQ(holder.label, "two");
-  EXPECT_EQ(holder.minhold_until_ms, world.now().ms() + 300);
-  EXPECT_EQ(holder.notify.size(), 16u);  // 10 is gone
+  EXPECT_EQ(holder.label(), "two");
+  EXPECT_EQ(holder.minhold_until_ms(), world.now().ms() + 300);
+  EXPECT_EQ(holder.notify().size(), 16u);  // 10 is gone
   EXPECT_EQ(holder.lease_until_ms, world.now().ms() + 100);
 }
 

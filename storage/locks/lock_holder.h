@@ -1,0 +1,104 @@
+// LockHolder: who holds a lock, on which terms, and since when; and what is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/container/inlined_vector.h"
+#include "storage/memory/boxed_text.h"
+#include "storage/memory/rare_part.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  // in files, too
+
+inline constexpr int64_t kNoDeadline = INT64_MAX;
+inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
+inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
+// A session that no client here has: the holder's is that of another server, or of before a
+// restart.
+inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
+
+// The first whole ms that is not before now: what is to last n ms ends n ms after it.
+inline int64_t NextMs(const Now& now) { return now.ms() + (now.steady_us % 1000 > 0 ? 1 : 0); }
+
+// What is asked for.
+// Exclusive and shared requests have permits = of = 1.
+struct LockShape {
+  LockMode mode = LockMode::kExclusive;
+  int64_t permits = 1;  // kPermits: 1 .. of
+  int64_t of = 1;       // kPermits: 1 .. kPermitsMax
+  bool operator==(const LockShape&) const = default;
+};
+
+// On which terms it is held. Precondition of a grant: a lease or a session.
+struct LockTerms {
+  LockShape shape;
+  int64_t lease_ms = 0;    // 0: none; <= kLeaseMsMax
+  uint64_t session = 0;    // 0: none
+  int64_t minhold_ms = 0;  // <= kLeaseMsMax
+  uint64_t notify = 0;     // the connection to be told of a loss; 0: none
+  std::optional<std::string> label;
+};
+
+// Sessions, connections: each once.
+using LockClients = absl::InlinedVector<uint64_t, 1>;
+
+// What few holders have.
+struct LockHolderExtra {
+  int64_t permits = 1;
+  int64_t minhold_until_ms = 0;
+  LockClients sessions;
+  LockClients notify;  // connections; may be gone
+  std::string label;
+};
+
+// Kept by its lock under its token. Pointers to one are valid until another comes or it ends. A
+// million locks have a million of these, so what few need stands outside.
+struct LockHolder {
+  BoxedText owner;  // none: there is no such holder
+  int64_t token = 0;
+  int64_t holds = 1;  // 0: lingers
+  int64_t since_ms = 0;
+  int64_t lease_until_ms = kNoDeadline;
+  // The whole lease, as it was last given: lease_until_ms was so far ahead then. 0: there is none.
+  int64_t lease_ms : 56 = 0;
+  bool proved : 1 = false;  // after a restart, see server/locks/restart_grace.h
+  RarePart<LockHolderExtra> extra;
+
+  int64_t permits() const { return extra->permits; }
+  int64_t minhold_until_ms() const { return extra->minhold_until_ms; }
+  const LockClients& sessions() const { return extra->sessions; }
+  const LockClients& notify() const { return extra->notify; }
+  std::string_view label() const { return extra->label; }
+  // The usual ones take no room.
+  void set_permits(int64_t permits) {
+    if (permits != this->permits()) extra.Make().permits = permits;
+  }
+  void set_minhold_until_ms(int64_t until_ms) {
+    if (until_ms != minhold_until_ms()) extra.Make().minhold_until_ms = until_ms;
+  }
+  void set_label(std::string_view label) {
+    if (label != this->label()) extra.Make().label = label;
+  }
+
+  bool lingers() const { return holds == 0; }
+  // -1: bound to sessions alone.
+  int64_t LeaseLeftMs(const Now& now) const {
+    if (lease_until_ms == kNoDeadline) return -1;
+    const int64_t left_ms = lease_until_ms - NextMs(now);
+    return left_ms > 0 ? left_ms : 0;  // one that is over may be there still
+  }
+  int64_t EndsAtMs() const { return lingers() ? minhold_until_ms() : lease_until_ms; }
+  // It gives its holds back, and its place is kept.
+  void Linger();
+  // Beside the holder itself; the lists of clients have bounds of their own.
+  size_t OutsideBytes() const;
+};
+static_assert(sizeof(LockHolder) == 56);
+
+}  // namespace sluice

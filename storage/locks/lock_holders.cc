@@ -1,0 +1,74 @@
+// See lock_holders.h.
+#include "storage/locks/lock_holders.h"
+
+#include <algorithm>
+
+#include "storage/memory/heap_bytes.h"
+
+namespace sluice {
+
+// --- a holder
+
+void LockHolder::Linger() {
+  holds = 0;
+  if (!extra.is_made()) return;
+  extra.Make().sessions.clear();
+  extra.Make().notify.clear();
+}
+
+size_t LockHolder::OutsideBytes() const {
+  const size_t extra_bytes =
+      extra.is_made() ? BlockSize(sizeof(LockHolderExtra)) + HeapBytes(extra->label) : 0;
+  return HeapBytes(owner) + extra_bytes;
+}
+
+// --- all of them
+
+const LockHolder* LockHolders::Find(int64_t token) const {
+  if (!book_) return TheOne() && one_.token == token ? &one_ : nullptr;
+  const auto found = book_->holders.find(token);
+  return found == book_->holders.end() ? nullptr : &found->second;
+}
+
+// Tokens that come mostly grow. One below a token that was here would make that be forgotten.
+LockHolder& LockHolders::Put(LockHolder holder) {
+  assert(!holder.owner.is_none() && !Find(holder.token));
+  if (!book_ && !TheOne() && holder.token >= one_.token) return one_ = std::move(holder);
+  LockBook& book = MakeBook();
+  const int64_t token = holder.token;
+  book.newest_token = std::max(book.newest_token, token);
+  return book.holders.emplace_hint(book.holders.end(), token, std::move(holder))->second;
+}
+
+void LockHolders::Erase(int64_t token) {
+  if (book_) {
+    book_->holders.erase(token);
+  } else if (one_.token == token) {
+    one_ = LockHolder{.token = token};
+  }
+}
+
+LockBook& LockHolders::MakeBook() {
+  if (book_) return *book_;
+  book_ = std::make_unique<LockBook>();
+  book_->newest_token = one_.token;
+  if (TheOne()) book_->holders.emplace(one_.token, std::move(one_));
+  one_ = LockHolder{};
+  return *book_;
+}
+
+// Of nodes of trees an estimate.
+size_t LockHolders::OutsideBytes() const {
+  if (!book_) return one_.OutsideBytes();
+  constexpr size_t kIndexed = TreeNodeBytes<decltype(LockIndex::by_owner)>() +
+                              TreeNodeBytes<decltype(LockIndex::minholds)>();
+  size_t bytes = BlockSize(sizeof(LockBook)) +
+                 book_->holders.size() * TreeNodeBytes<decltype(LockBook::holders)>() +
+                 book_->bonds.size() * TreeNodeBytes<decltype(LockBook::bonds)>();
+  if (const LockIndex* const index = book_->index.get())
+    return bytes + BlockSize(sizeof(LockIndex)) + index->outside_bytes + size() * kIndexed;
+  for (const LockHolder& holder : *this) bytes += holder.OutsideBytes();
+  return bytes;
+}
+
+}  // namespace sluice

@@ -1,0 +1,112 @@
+// LockHolders: the holders of one lock, by token. Most locks have one, exclusive and with a lease
+// alone: that holder lies in here, and costs no block of its own. A second holder, a session or a
+// semaphore makes the book, which has room for all there is to know of many; it stays as long as
+// the lock. The holder is then in the book as the others are.
+//
+//   one plain holder    | one | no book |
+//   any other number    |     | book ---|--> holders by token, index, bonds, ...
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "boost/intrusive/list.hpp"
+#include "storage/keyspace/value.h"
+#include "storage/locks/lock_holder.h"
+
+namespace sluice {
+
+// Ties a holder to one of its sessions, from the session's list.
+struct SessionBond
+    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+  Value* lock = nullptr;  // a Lock
+  int64_t token = 0;      // of the holder
+};
+
+// Of a lock with many holders: fewer are looked through.
+struct LockIndex {
+  std::map<std::string_view, int64_t> by_owner;  // views into the holders; lingering ones left out
+  // By (EndsAtMs, token), where there is one: whether a lease is all that the holder has.
+  absl::btree_map<std::pair<int64_t, int64_t>, bool> deadlines;
+  std::set<std::pair<int64_t, int64_t>> minholds;  // likewise, of those that do not linger yet
+  int64_t permits = 0;                             // of all holders
+  size_t outside_bytes = 0;                        // the sum of OutsideBytes
+  int64_t over_until_ms = INT64_MIN;  // a crowd has ended: leases that end no later were over then
+};
+
+struct LockBook {
+  std::map<int64_t, LockHolder> holders;                      // by token
+  std::map<std::pair<int64_t, uint64_t>, SessionBond> bonds;  // by token and session
+  std::unique_ptr<LockIndex> index;                           // once made it stays
+  int64_t newest_token = 0;                                   // of those that were ever here
+  int64_t broken_token = 0;                                   // the newest that was
+  int64_t of = 1;                                             // permits that there are
+};
+
+class LockHolders {
+ public:
+  // In the order of their tokens. Valid until a holder comes or goes.
+  class Iterator {
+   public:
+    using value_type = const LockHolder;
+    using reference = const LockHolder&;
+    using pointer = const LockHolder*;
+    using difference_type = ptrdiff_t;
+    using iterator_category = std::forward_iterator_tag;
+
+    Iterator() = default;
+    reference operator*() const { return one_ ? *one_ : place_->second; }
+    pointer operator->() const { return &**this; }
+    Iterator& operator++() {
+      if (!std::exchange(one_, nullptr)) ++place_;
+      return *this;
+    }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    friend class LockHolders;
+    explicit Iterator(const LockHolder* one) : one_(one) {}
+    explicit Iterator(std::map<int64_t, LockHolder>::const_iterator place) : place_(place) {}
+
+    const LockHolder* one_ = nullptr;
+    std::map<int64_t, LockHolder>::const_iterator place_;
+  };
+
+  Iterator begin() const { return book_ ? Iterator(book_->holders.begin()) : Iterator(TheOne()); }
+  Iterator end() const { return book_ ? Iterator(book_->holders.end()) : Iterator(); }
+  size_t size() const { return book_ ? book_->holders.size() : TheOne() ? 1 : 0; }
+  bool empty() const { return size() == 0; }
+  // Precondition: !empty().
+  const LockHolder& newest() const { return book_ ? book_->holders.rbegin()->second : one_; }
+  // Of those that were ever here; 0: there was none.
+  int64_t newest_token() const { return book_ ? book_->newest_token : one_.token; }
+
+  LockHolder* Find(int64_t token) {
+    return const_cast<LockHolder*>(std::as_const(*this).Find(token));
+  }
+  const LockHolder* Find(int64_t token) const;
+  // Precondition: it has an owner, and a token that none of the others has.
+  LockHolder& Put(LockHolder holder);
+  void Erase(int64_t token);
+
+  const LockBook* book() const { return book_.get(); }
+  LockBook* book() { return book_.get(); }
+  // Pointers to a holder are void.
+  LockBook& MakeBook();
+  size_t OutsideBytes() const;  // heap memory beside the object; O(1)
+
+ private:
+  const LockHolder* TheOne() const { return one_.owner.is_none() ? nullptr : &one_; }
+
+  LockHolder one_;  // while there is no book; the token stays when the holder has gone
+  std::unique_ptr<LockBook> book_;
+};
+
+}  // namespace sluice
