@@ -13,10 +13,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <random>
 #include <utility>
 
 namespace sluice {
 namespace {
+
+constexpr mode_t kNewFileMode = 0644;  // less what the process's umask takes away
 
 bool WriteWhole(int descriptor, std::string_view text) {
   while (!text.empty()) {
@@ -93,7 +96,7 @@ int SystemDisk::Open(const std::string& path, Mode mode, std::unique_ptr<DiskFil
   // A fifo without a writer would hold the caller up.
   int flags = mode == Mode::kRead ? O_RDONLY | O_NONBLOCK : O_RDWR | O_APPEND | O_CREAT;
   if (mode == Mode::kAppendOwn) flags |= O_NOFOLLOW;
-  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC, kNewFileMode);
   if (descriptor < 0) return errno;
   auto opened = std::make_unique<SystemFile>(descriptor);
   struct stat about;
@@ -150,13 +153,15 @@ int SystemDisk::Read(const std::string& path, std::string& bytes) {
 
 int SystemDisk::Replace(const std::string& link, std::string_view bytes) {
   const std::string path = FollowLinks(link);
-  std::string temporary = path + ".XXXXXX";
-  const int descriptor = ::mkostemp(temporary.data(), O_CLOEXEC);
+  const std::string temporary = path + "." + std::to_string(std::random_device()());
+  const int descriptor =
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode);
   if (descriptor < 0) return errno;
   struct stat old;
-  const mode_t mode = ::stat(path.c_str(), &old) == 0 ? old.st_mode & 07777 : 0644;
+  const bool is_new = ::stat(path.c_str(), &old) != 0;  // then the umask has had its say
   int fault = 0;
-  if (!WriteWhole(descriptor, bytes) || ::fchmod(descriptor, mode) != 0) fault = errno;
+  if (!WriteWhole(descriptor, bytes)) fault = errno;
+  if (fault == 0 && !is_new && ::fchmod(descriptor, old.st_mode & 07777) != 0) fault = errno;
   ::close(descriptor);
   if (fault == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) fault = errno;
   if (fault != 0) {

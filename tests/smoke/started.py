@@ -358,6 +358,33 @@ def test_a_snapshot_without_its_log_is_not_written_over():
             assert connect(server.port()).call("DBSIZE") == (":", b"0")
 
 
+def test_new_files_follow_the_umask():
+    """Under 077 the log, its manifest, the mark and a snapshot are the owner's alone; one that is replaced keeps its mode."""
+    with tempfile.TemporaryDirectory() as folder:
+        before = os.umask(0o077)
+        try:
+            server = Started("--dir", folder, "--appendonly", "yes")
+        finally:
+            os.umask(before)
+        with server:
+            client = connect(server.port())
+            assert client.call("LOCK.ACQUIRE", "l", "o", "LEASE", 60_000)[0] == "*"
+            assert client.call("SAVE") == ("+", b"OK")
+            made = [path for path in pathlib.Path(folder).rglob("*") if path.is_file()]
+            assert {"fence.mark", "dump.rdb"} <= {path.name for path in made} and len(made) >= 5, made
+            for path in made:
+                assert path.stat().st_mode & 0o077 == 0, (path, oct(path.stat().st_mode))
+            server.end()
+        mark = pathlib.Path(folder, "fence.mark")
+        mark.chmod(0o640)
+        first = mark.stat().st_ino
+        with Started("--dir", folder, "--appendonly", "yes") as server:
+            client = connect(server.port())
+            assert client.call("LOCK.ACQUIRE", "other", "o", "LEASE", 60_000)[0] == "*"
+            until(lambda: mark.stat().st_ino != first, "the mark is written anew")
+            assert mark.stat().st_mode & 0o777 == 0o640
+
+
 def test_the_working_directory_changes():
     """As in Redis. What was made before is tidied up where it is."""
     with Started("--enable-protected-configs", "yes", "--unixsocket", "socket", "--appendonly", "yes") as server:
