@@ -25,15 +25,21 @@ constexpr std::string_view kFollowed[] = {"tls-cert-file",
                                           "tls-session-cache-timeout",
                                           "tls-dh-params-file"};
 
+constexpr int64_t kLookNanos = 1'000'000'000;
+
 }  // namespace
 
 TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done)
     : config_(config),
+      clock_(clock),
       log_(log),
       handshakes_(clock, std::move(done),
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
+// The files are looked at before they are read: what is written to them meanwhile is noticed.
 std::string TlsDoor::Load() {
+  looked_ns_ = clock_.TickNanos();
+  files_.Look(config_.settings());
   std::string fault = context_.Load(config_.settings());
   if (!fault.empty()) {
     log_.Write(LogLevel::kWarning, fault);
@@ -56,15 +62,28 @@ std::optional<std::string> TlsDoor::OptionChanged(std::string_view option) {
 }
 
 void TlsDoor::Reload() {
-  if (!is_wanted()) return;
+  if (is_wanted()) LoadAgain("SIGHUP");
+}
+
+void TlsDoor::LoadAgain(std::string_view why) {
   const bool is_read = Load().empty();
   log_.Write(is_read ? LogLevel::kNotice : LogLevel::kWarning,
-             is_read ? "SIGHUP: the TLS certificates and keys have been read again"
-                     : "SIGHUP: TLS goes on with the certificates and keys from before");
+             Concat(why, is_read ? ": the TLS certificates and keys have been read again"
+                                 : ": TLS goes on with the certificates and keys from before"));
+}
+
+// A certificate and its key are two files: between the two they do not fit, and the ones from
+// before stay until the second has come.
+void TlsDoor::LookAtFiles() {
+  const int64_t now_ns = clock_.TickNanos();
+  if (now_ns - looked_ns_ < kLookNanos) return;
+  looked_ns_ = now_ns;
+  if (files_.Look(config_.settings())) LoadAgain("Changed files");
 }
 
 void TlsDoor::Begin(std::shared_ptr<Connection> connection, Peer peer) {
   if (!connection->open()) return;
+  LookAtFiles();
   auto tls = std::make_unique<TlsStream>(*context_.get(), *wire_, connection->descriptor());
   connection->Secure(std::move(tls));
   handshakes_.Begin(std::move(connection), std::move(peer));

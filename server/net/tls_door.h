@@ -2,10 +2,12 @@
 // those who have come, and what all TLS connections share. Without `tls-port` it has none of it,
 // and OpenSSL is not loaded.
 //
-// Files are read again when an option that names one is set, even to the same name, and on SIGHUP.
+// Files are read again when an option that names one is set, even to the same name, on SIGHUP, and
+// when they have changed: that is looked at as a connection comes, at most once a second.
 // Connections that there are go on with what they began with. What cannot be read changes nothing.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +18,7 @@
 #include "server/net/handshakes.h"
 #include "server/net/log.h"
 #include "server/net/tls/tls_context.h"
+#include "server/net/tls/tls_files.h"
 #include "server/net/tls/tls_wire.h"
 #include "storage/time/clock.h"
 
@@ -43,10 +46,16 @@ class TlsDoor final : private OptionFollower {
 
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;
+  // `why` begins the line of the log.
+  void LoadAgain(std::string_view why);
+  void LookAtFiles();
 
   Config& config_;
+  Clock& clock_;
   Log& log_;
   TlsContext context_;
+  TlsFiles files_;
+  int64_t looked_ns_ = 0;          // by the clock's ticks
   std::unique_ptr<TlsWire> wire_;  // from the first Load on that went well
   Handshakes handshakes_;
 };

@@ -7,6 +7,7 @@ to a connection; handshakes that never end. Certificates are made here, by opens
 import contextlib
 import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -157,6 +159,22 @@ def test_programs_that_ask():
             assert status == 1 and reason in said, (wrong, said)
         assert ask("--ping", where, "--tls", "--insecure", "--cert", files.client[0], "--key", files.client[1])[0] == 0
         assert "no TLS on Unix sockets" in ask("top", "unix:" + server.socket_path, "--once", "--tls")[1]
+
+
+def test_the_commands_of_the_docs():
+    """docs/security.md says how to make an authority and two certificates: they work as they stand there."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "security.md").read_text()
+    block = re.search(r"^    umask 077\n(?:    .*\n|\n)+", text, re.M).group()
+    folder = pathlib.Path(files.folder) / "docs"
+    folder.mkdir()
+    subprocess.run(["bash", "-e"], input=textwrap.dedent(block), text=True, cwd=folder, check=True, stderr=subprocess.PIPE)
+    port = free_port()
+    with Checked("--tls-port", port, "--tls-cert-file", folder / "server.crt", "--tls-key-file", folder / "server.key",
+                 "--tls-ca-cert-file", folder / "ca.crt"):
+        words = ["--tls", "--cacert", folder / "ca.crt", "--cert", folder / "client.crt", "--key", folder / "client.key"]
+        asked = [str(Chosen.program), "--ping", f"127.0.0.1:{port}", "--sni", "sluice.example.org", *words]
+        assert subprocess.run(asked, stdout=subprocess.PIPE, text=True, timeout=PATIENCE).stdout == "PONG\n"
+    assert (folder / "ca.key").stat().st_mode & 0o077 == 0
 
 
 def test_redis_py():
@@ -342,7 +360,7 @@ def serial(connection):
 
 
 def test_files_are_read_again():
-    """By CONFIG SET, to the same name too, and on SIGHUP. Connections stay; bad files change nothing."""
+    """By CONFIG SET, to the same name too, on SIGHUP, and when they change. Connections stay; bad files change nothing."""
     copies = [pathlib.Path(files.folder) / name for name in ("live.crt", "live.key")]
 
     def put(pair):
@@ -353,7 +371,6 @@ def test_files_are_read_again():
     with Secured(server=copies) as server:
         control, old = client(server), secured(server)
         put(files.ca.issue("second", "localhost"))
-        assert serial(secured(server)) == serial(old)
         assert control.call("CONFIG", "SET", "tls-cert-file", copies[0]) == ("+", b"OK")
         second = serial(secured(server))
         assert second != serial(old)
@@ -369,6 +386,15 @@ def test_files_are_read_again():
         assert b"Unable to update TLS configuration. Check server logs." in fault[1], fault
         assert serial(secured(server)) == third
         assert old.call("PING") == ("+", b"PONG")
+        certificate, key = files.ca.issue("fourth", "localhost")
+        shutil.copy(certificate, copies[0])  # does not fit the key that is there
+        until(lambda: secured(server) and "Changed files: TLS goes on" in server.output(100_000), "half of it is noticed")
+        assert serial(secured(server)) == third
+        shutil.copy(key, copies[1])
+        until(lambda: serial(secured(server)) != third, "the other half is noticed")
+        assert "Changed files: the TLS certificates and keys have been read again" in server.output(100_000)
+        copies[0].unlink()
+        assert secured(server).call("PING") == ("+", b"PONG")
 
 
 # --- options
