@@ -39,6 +39,7 @@ constexpr std::string_view kFewMoved = "values of more than 64 parts stay where 
 constexpr std::string_view kOwnTables = "its tables and allocator need no such tuning";
 constexpr std::string_view kProcess = "it leaves this to the system that starts it";
 constexpr std::string_view kNoModules = "it loads no modules";
+constexpr std::string_view kNoOldLua = "scripts never have getfenv, setfenv and newproxy";
 constexpr std::string_view kAlwaysLazy = "big values are always freed in slices";
 
 constexpr Option kUnserved[] = {
@@ -117,6 +118,7 @@ constexpr Option kUnserved[] = {
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
     NoEffect("enable-module-command", "no", OneOf(kWhoMay), kNoModules).Immutable(),
+    Refused("lua-enable-deprecated-api", "no", kYesNo, kNoOldLua).Immutable().Hidden(),
 
     // --- tuning
     NoEffect("hz", "10", kCount, kExactExpiry),
