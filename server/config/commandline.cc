@@ -119,8 +119,14 @@ bool HasNoValue(std::span<const std::string_view> arguments, size_t at) {
   return at + 1 == arguments.size() || IsOption(arguments[at + 1]);
 }
 
-// The options as configuration text. A '-' at either end of the command line is standard input. A
-// word before the first option is a fault.
+// Redis takes the first option behind a file without its dashes, too.
+bool IsNameOfOption(std::string_view word) {
+  const std::vector<std::string_view> names = DirectiveNames();
+  return std::ranges::find(names, word) != names.end();
+}
+
+// The options as configuration text. A '-' at either end of the command line is standard input. Any
+// other word before the first option is a fault.
 std::string OptionLines(std::span<const std::string_view> arguments, size_t at, CommandLine& line) {
   std::string options;
   // After an option's name the next argument is its value, whatever it looks like.
@@ -139,7 +145,8 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
         value_wanted = false;
       }
     } else {
-      if (options.empty() && line.fault.empty()) line.fault = NoOption(argument);
+      if (options.empty() && line.fault.empty() && !IsNameOfOption(argument))
+        line.fault = NoOption(argument);
       ConcatTo(options, QuotedWord(argument), ' ');
       value_wanted = false;
     }

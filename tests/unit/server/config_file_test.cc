@@ -327,6 +327,7 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
       {{"a.conf", "b.conf"}, "'b.conf' is no option: they begin with two dashes"},
       {{"a.conf", "maxclient", "5"},
        "'maxclient' is no option: they begin with two dashes; did you mean '--maxclients'?"},
+      {{"a.conf", "loglevel", "verbose", "--maxmemory '700mb'"}, ""},
       {{"--port", "-5"}, ""},
       {{"-", "--port", "5"}, ""},
   };
