@@ -19,7 +19,7 @@ class BoxedText {
   explicit BoxedText(std::string_view text) : block_(new char[kLengthBytes + text.size()]) {
     const auto length = static_cast<uint32_t>(text.size());
     std::memcpy(block_.get(), &length, kLengthBytes);
-    std::memcpy(block_.get() + kLengthBytes, text.data(), text.size());
+    text.copy(block_.get() + kLengthBytes, text.size());  // which may be none, at no address
   }
   BoxedText(const BoxedText& other) : BoxedText() { *this = other; }
   BoxedText(BoxedText&&) = default;
