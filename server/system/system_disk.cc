@@ -154,11 +154,12 @@ int SystemDisk::Read(const std::string& path, std::string& bytes) {
 int SystemDisk::Replace(const std::string& link, std::string_view bytes) {
   const std::string path = FollowLinks(link);
   const std::string temporary = path + "." + std::to_string(std::random_device()());
-  const int descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kNewFileMode);
-  if (descriptor < 0) return errno;
   struct stat old;
-  const bool is_new = ::stat(path.c_str(), &old) != 0;  // then the umask has had its say
+  const bool is_new = ::stat(path.c_str(), &old) != 0;
+  // A file that only its owner may read has passwords: its copy is never readable to others.
+  const mode_t mode = is_new ? kNewFileMode : S_IRUSR | S_IWUSR;
+  const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (descriptor < 0) return errno;
   int fault = 0;
   if (!WriteWhole(descriptor, bytes)) fault = errno;
   if (fault == 0 && !is_new && ::fchmod(descriptor, old.st_mode & 07777) != 0) fault = errno;

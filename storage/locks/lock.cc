@@ -101,7 +101,7 @@ const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, in
   return holder;
 }
 
-// What a plain lock is without being told takes no room.
+// A plain lock has one permit without a book.
 void Lock::SetShape(const LockShape& shape) {
   mode_ = shape.mode;
   if (shape.of != permits_of()) holders_.MakeBook().of = shape.of;
@@ -119,7 +119,7 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   LockHolder& holder = *holders_.Find(token);
   if (is_back) {
     // After a restart the owner of a session's lock is back: what it asks for is what it holds.
-    Unbind(holder, kSessionElsewhere);
+    DropSession(holder, kSessionElsewhere);
   } else {
     ++holder.holds;
   }
@@ -288,12 +288,12 @@ int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd 
     return 1;
   }
   Unlist(holder);
-  Unbind(holder, session);
+  DropSession(holder, session);
   List(holder);
   return 0;
 }
 
-void Lock::Unbind(LockHolder& holder, uint64_t session) {
+void Lock::DropSession(LockHolder& holder, uint64_t session) {
   LockClients& sessions = holder.extra.Make().sessions;
   sessions.erase(std::find(sessions.begin(), sessions.end(), session));
   Unbind(session, holder.token);

@@ -246,7 +246,7 @@ class Lock : public Value {
   LockHolder* FindHeld(std::string_view owner, int64_t token);
   // Pointers to the holder are void.
   void Bind(int64_t token, uint64_t session);
-  void Unbind(LockHolder& holder, uint64_t session);
+  void DropSession(LockHolder& holder, uint64_t session);
   // To be called when a holder that does not linger has come, and before one goes.
   void Tie(const LockHolder& holder);
   void Untie(const LockHolder& holder);

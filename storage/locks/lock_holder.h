@@ -48,7 +48,7 @@ struct LockTerms {
 // Sessions, connections: each once.
 using LockClients = absl::InlinedVector<uint64_t, 1>;
 
-// What few holders have.
+// The parts that few holders have.
 struct LockHolderExtra {
   int64_t permits = 1;
   int64_t minhold_until_ms = 0;

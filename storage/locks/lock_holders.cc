@@ -57,7 +57,7 @@ LockBook& LockHolders::MakeBook() {
   return *book_;
 }
 
-// Of nodes of trees an estimate.
+// Nodes of trees are estimated.
 size_t LockHolders::OutsideBytes() const {
   if (!book_) return one_.OutsideBytes();
   constexpr size_t kIndexed = TreeNodeBytes<decltype(LockIndex::by_owner)>() +

@@ -30,7 +30,7 @@ struct SessionBond
   int64_t token = 0;      // of the holder
 };
 
-// Of a lock with many holders: fewer are looked through.
+// Kept by a lock with many holders: few are looked through.
 struct LockIndex {
   std::map<std::string_view, int64_t> by_owner;  // views into the holders; lingering ones left out
   // By (EndsAtMs, token), where there is one: whether a lease is all that the holder has.
@@ -85,7 +85,7 @@ class LockHolders {
   bool empty() const { return size() == 0; }
   // Precondition: !empty().
   const LockHolder& newest() const { return book_ ? book_->holders.rbegin()->second : one_; }
-  // Of those that were ever here; 0: there was none.
+  // The newest that was ever here; 0: there was none.
   int64_t newest_token() const { return book_ ? book_->newest_token : one_.token; }
 
   LockHolder* Find(int64_t token) {

@@ -14,8 +14,8 @@ namespace sluice {
 class TlsFiles {
  public:
   // Remembers the files as they are now. True: one is another than when it was last looked at, or
-  // was written to since. One that is not there, or has just been named, counts as unchanged. Of
-  // the folder of authorities only its list counts. Some 2 us a file.
+  // was written to since. One that is not there, or has just been named, counts as unchanged. The
+  // folder of authorities changes with its list alone. One stat a file.
   bool Look(const Settings& settings);
 
  private:
