@@ -118,6 +118,21 @@ def test_locks():
                                                for i in range(KEYS))))
 
 
+def test_a_lock_is_small():
+    """The figures of docs/memory.md: bytes a lock, for 4 MB of maxmemory-reserved-for-locks to be 17,000 of them."""
+    lease = ["LEASE", 3_600_000]
+    for key, owner, terms, bound in (("lock:{}", "owner:{}", lease, 250), ("lock:{}", "owner:{}", ["SESSION"], 650),
+                                     ("lock:user:{}", "6ba7b810-9dad-11d1-80b4-00c0{:08}", lease, 310)):
+        with Checked(grow=ROOM) as server:
+            asking = client(server)
+            figures(asking)
+            before = figures(asking)[0]
+            send_all(asking, (["LOCK.ACQUIRE", key.format(i), owner.format(i), *terms] for i in range(KEYS)))
+            bytes_a_lock = (figures(asking)[0] - before) / KEYS
+            print(f"  a lock takes {bytes_a_lock:.0f} bytes", flush=True)
+            assert 150 < bytes_a_lock < bound, bytes_a_lock
+
+
 def steady(figure):
     """It stays as it is over some round trips."""
     before = figure()
