@@ -1,8 +1,6 @@
 // See stream_read_args.h.
 #include "server/commands/streams/stream_read_args.h"
 
-#include <limits>
-
 #include "protocol/text/concat.h"
 #include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
@@ -32,7 +30,9 @@ void ReadBlock(ArgReader& reader, Reading& reading) {
   }
   const int64_t ms = TakeInteger(reader, "ERR timeout is not an integer or out of range");
   if (ms < 0) return reader.Fail(ErrorCode::kNegativeTimeout);
-  if (ms > std::numeric_limits<int64_t>::max() - call.now.unix_ms()) {
+  // The end of the wait must be a Unix time. The wall clock may stand before 1970.
+  int64_t end_unix_ms;
+  if (__builtin_add_overflow(ms, call.now.unix_ms(), &end_unix_ms)) {
     return reader.Fail("ERR timeout is out of range");
   }
   reading.args.block_until_ms = ms == 0 ? 0 : ms + call.now.ms();

@@ -163,6 +163,19 @@ TEST_F(ClockTest, TheClockEndsSomewhere) {
   EXPECT_EQ(Ask(client_, "pttl k"), ":1000");
 }
 
+// The machine's clock may step back behind a SET to the first moment of all.
+TEST_F(ClockTest, AWaitMayBeginBefore1970) {
+  Ask(client_, "sluice.clock set 0");
+  server_.clock().StepWall(-60'000);
+  ASSERT_LT(client_.Line("sluice.clock now").integer, 0);
+  other_.Send({"xread", "block", "9223372036854775807", "streams", "s", "$"});
+  EXPECT_EQ(Ask(client_, "xadd s 1-1 f v"), "\"1-1\"");
+  EXPECT_EQ(other_.Next()->ToText(), R"([["s", [["1-1", ["f", "v"]]]]])");
+  EXPECT_EQ(Ask(client_, "xread block 9223372036854775808 streams s $").substr(0, 1), "-");
+  EXPECT_EQ(Ask(client_, "set k v px 1000"), "+OK");
+  EXPECT_EQ(Ask(client_, "pttl k"), ":1000");
+}
+
 TEST_F(ClockTest, ACallerThatLeavesStopsTheClock) {
   Ask(client_, "sluice.clock freeze");
   const int64_t before = client_.Line("sluice.clock now").integer;
