@@ -75,9 +75,9 @@ Element* SegmentTableOf<Element>::DrawExcess(size_t n, Random& random) const {
   }
 }
 
-// The same once more: a likeness at random, accepted as often as elements have it. More than `most`
-// have one in 10,000; each of those comes a little less often than others. The n-th element is that
-// by hash.
+// The same once more: a likeness at random, accepted as often as elements have it. One element
+// in 25 shares its own with more than `most`: it comes a fifth less often than others, and a draw
+// takes two tries instead of four. The n-th element is that by hash.
 template <typename Element>
 Element* SegmentTableOf<Element>::DrawFrom(const Segment& segment, Random& random) const {
   const size_t size = segment.slots.size();
@@ -93,7 +93,7 @@ Element* SegmentTableOf<Element>::DrawFrom(const Segment& segment, Random& rando
   for (size_t slot = 0; slot <= segment.slots.capacity(); slot += kLineBytes) {
     segment.slots.prefetch(LikelyOne{slot << kLikenessBits});
   }
-  const size_t most = 5 + 2 * size / kLikenesses;
+  const size_t most = 3 + 3 * size / (2 * kLikenesses);
   Gathered gathered;
   while (true) {
     const uint64_t chance = random();
