@@ -10,7 +10,6 @@
 
 #include "server/access/verdict.h"
 #include "server/core/lazy_deque.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -19,7 +18,6 @@ enum class AccessContext : uint8_t { kTopLevel, kMulti, kScript };
 
 class AccessLog {
  public:
-  static constexpr PartId kPartId = PartId::kAccessLog;
   static constexpr size_t kWordBytesMax = 1024;
 
   struct Entry {

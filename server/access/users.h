@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "server/access/user.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -23,7 +22,6 @@ inline constexpr std::string_view kDefaultUser = "default";
 
 class Users {
  public:
-  static constexpr PartId kPartId = PartId::kUsers;
   using ByName = std::map<std::string, std::unique_ptr<User>, std::less<>>;
 
   // With a default user who may do everything and has no password.

@@ -5,15 +5,12 @@
 #include <utility>
 
 #include "server/clients/session.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
 // It holds pointers only while a command runs, inside which no session is destroyed.
 class Acting {
  public:
-  static constexpr PartId kPartId = PartId::kActing;
-
   // The client whose top-level command runs; null between commands.
   const Session* current() const { return current_; }
   Session* current() { return current_; }

@@ -4,7 +4,7 @@
 // is decided here: a session that is to be closed goes at the end of the turn, too.
 //
 // What else is known of a session (its waits, its subscriptions, its locks) is forgotten by the
-// root, Engine::Drop, before Remove.
+// root, Assembly::Drop, before Remove.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,6 @@
 #include "server/clients/host.h"
 #include "server/clients/session.h"
 #include "server/config/config.h"
-#include "server/core/parts.h"
 #include "server/core/turn_clock.h"
 #include "server/observe/statistics.h"
 
@@ -53,8 +52,6 @@ struct Newcomer {
 
 class Clients final : public ErrorListener {
  public:
-  static constexpr PartId kPartId = PartId::kClients;
-
   Clients(const Settings& settings, Host& host, TurnClock& clock, Statistics& statistics)
       : settings_(settings), host_(host), clock_(clock), statistics_(statistics) {}
   void set_closing_listener(ClosingListener& listener) { closing_listener_ = &listener; }
@@ -146,7 +143,7 @@ class Clients final : public ErrorListener {
   // memory; the next call begins anew.
   std::optional<size_t> CloseOverdue();
 
-  void TimeShifted(int64_t ms);  // see Engine::TimeShifted
+  void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
 
   void ErrorSent(std::string_view text) override {
     if (counts_errors_) statistics_.CountError(text);

@@ -13,7 +13,6 @@
 
 #include "server/clients/session.h"
 #include "server/core/log_level.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -88,8 +87,6 @@ class ProcessHost {
 
 class Host : public ProcessHost {
  public:
-  static constexpr PartId kPartId = PartId::kHost;
-
   // At the end of a turn, once a session with output: send what can be sent and Consume it. Must
   // not call back into the engine.
   virtual void Send(Session& session) = 0;

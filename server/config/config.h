@@ -18,7 +18,6 @@
 #include "boost/container/flat_map.hpp"
 #include "server/config/option_follower.h"
 #include "server/config/settings.h"
-#include "server/core/parts.h"
 #include "storage/disk.h"
 
 namespace sluice {
@@ -29,8 +28,6 @@ struct CommandDirective;
 // commands.
 class Config {
  public:
-  static constexpr PartId kPartId = PartId::kConfig;
-
   // `disk` holds the configuration file; it outlives the configuration.
   explicit Config(Disk& disk);
   // The values of another one, as they are now; with no file, and with none of those whom it calls.

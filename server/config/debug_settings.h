@@ -4,13 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "server/core/parts.h"
-
 namespace sluice {
 
 struct DebugSettings {
-  static constexpr PartId kPartId = PartId::kDebugSettings;
-
   // DEBUG QUICKLIST-PACKED-THRESHOLD: so long an element of a list has a chunk of its own.
   size_t list_alone_bytes = SIZE_MAX;
   // DEBUG PAUSE-CRON: what is done once a second waits.

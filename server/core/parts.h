@@ -2,83 +2,33 @@
 // for the parts that it works with; so a command's row knows none of them, and a new part changes
 // no header that all commands read.
 //
-//   class LockService {
-//    public:
-//     static constexpr PartId kPartId = PartId::kLocks;
-//   };
 //   Parts parts;
 //   parts.Add(locks);                            // by the root, once
 //   call.part<LockService>().Enter();            // in a handler
 //
-// A part itself never gets it: its constructor names the references that it uses. What is shared by
-// several servers (CommandTable) is asked for as what it is: part<const CommandTable>().
+// A part itself never gets it: its constructor names the references that it uses. The type is the
+// one that the root had it as: a part that is handed in as an interface (Host) is found as that.
 #pragma once
 
 #include <array>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace sluice {
-
-enum class PartId : uint8_t {
-  kAccess,
-  kAccessGate,
-  kAccessLog,
-  kActing,
-  kClientLines,
-  kClients,
-  kCommands,
-  kCommandCounts,
-  kConfig,
-  kDebugSettings,
-  kDefragmenter,
-  kDispatcher,
-  kEffects,
-  kFacts,
-  kHost,
-  kInputs,
-  kKeyspace,
-  kLatencyMonitor,
-  kLimits,
-  kLocks,
-  kLog,
-  kLogState,
-  kMemoryLimit,
-  kMonitors,
-  kNotifications,
-  kParkedClients,
-  kPause,
-  kPubSub,
-  kRareFlags,
-  kRates,
-  kRequestWatch,
-  kScripts,
-  kScriptState,
-  kSlowLog,
-  kSnapshots,
-  kSpaces,
-  kStatistics,
-  kTimeControl,
-  kTracking,
-  kTurnClock,
-  kUsers,
-  kWaiters,
-  kWatches,
-  kCount,
-};
-
-// What a part is found by; for one of storage see storage_parts.h.
-template <typename Part>
-inline constexpr PartId kPartIdOf = Part::kPartId;
 
 class Parts {
  public:
   template <typename Part>
   void Add(Part& part) {
-    const void*& place = parts_[static_cast<size_t>(kPartIdOf<Part>)];
-    assert(place == nullptr);  // two kinds of parts have one id, or one is added twice
-    place = &part;
+    const void* const tag = TagOf<Part>();
+    assert(Find<Part>() == nullptr);  // added twice
+    ++count_;
+    assert(count_ <= kPlaces / 2);  // a search ends at an empty place
+    Place* place = &places_[FirstPlace(tag)];
+    while (place->tag) place = &places_[After(place)];
+    *place = {tag, &part};
   }
   template <typename Part>
   Part& Get() const {
@@ -89,12 +39,35 @@ class Parts {
   // Of a part that only some servers have; null where it is missing.
   template <typename Part>
   Part* Find() const {
-    const void* const part = parts_[static_cast<size_t>(kPartIdOf<Part>)];
-    return static_cast<Part*>(const_cast<void*>(part));
+    const void* const tag = TagOf<Part>();
+    const Place* place = &places_[FirstPlace(tag)];
+    while (place->tag != tag) [[unlikely]] {
+        if (!place->tag) return nullptr;
+        place = &places_[After(place)];
+      }
+    return static_cast<Part*>(const_cast<void*>(place->part));
   }
 
  private:
-  std::array<const void*, static_cast<size_t>(PartId::kCount)> parts_{};
+  // A hash table with open addressing. The key is the address of a constant that every type has
+  // for itself; they lie side by side, so that its lowest bits are a good hash.
+  static constexpr size_t kPlaces = 128;
+  struct Place {
+    const void* tag = nullptr;
+    const void* part = nullptr;
+  };
+  template <typename Part>
+  static constexpr char kTag = 0;
+
+  template <typename Part>
+  static const void* TagOf() {
+    return &kTag<std::remove_const_t<Part>>;
+  }
+  static size_t FirstPlace(const void* tag) { return reinterpret_cast<uintptr_t>(tag) % kPlaces; }
+  size_t After(const Place* place) const { return (place - places_.data() + 1) % kPlaces; }
+
+  std::array<Place, kPlaces> places_{};
+  [[maybe_unused]] size_t count_ = 0;
 };
 
 }  // namespace sluice

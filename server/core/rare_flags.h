@@ -8,14 +8,10 @@
 
 #include <cstdint>
 
-#include "server/core/parts.h"
-
 namespace sluice {
 
 class RareFlags {
  public:
-  static constexpr PartId kPartId = PartId::kRareFlags;
-
   enum Flag : uint32_t {
     kKeys = 1u << 0,        // a KeyListener has something to hear of: WATCH, waiters, tracking
     kServe = 1u << 1,       // waiters can be served, locks have to be caught up with

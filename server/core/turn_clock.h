@@ -4,15 +4,12 @@
 
 #include <cstdint>
 
-#include "server/core/parts.h"
 #include "storage/time/clock.h"
 
 namespace sluice {
 
 class TurnClock {
  public:
-  static constexpr PartId kPartId = PartId::kTurnClock;
-
   explicit TurnClock(Clock& clock) : clock_(clock), now_(clock.Sample()) {}
 
   const Now& now() const { return now_; }

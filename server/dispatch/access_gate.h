@@ -28,8 +28,6 @@ class ClientDescriber {
 
 class AccessGate {
  public:
-  static constexpr PartId kPartId = PartId::kAccessGate;
-
   AccessGate(const CommandTable& commands, AccessLog& log, const TurnClock& clock,
              const ScriptState& script, const ClientDescriber& describer)
       : commands_(commands), log_(log), clock_(clock), script_(script), describer_(describer) {}

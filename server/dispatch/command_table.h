@@ -28,8 +28,6 @@ struct RequestFault {
 
 class CommandTable {
  public:
-  static constexpr PartId kPartId = PartId::kCommands;
-
   explicit CommandTable(std::span<const CommandFamily> families);
 
   // Before the table is used: the command is found by `to` from now on, by no name if that is

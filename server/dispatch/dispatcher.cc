@@ -11,8 +11,17 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/core/log_level.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/dispatch/parked.h"
+#include "server/dispatch/pause.h"
+#include "server/dispatch/saved_first.h"
+#include "server/dispatch/transaction.h"
+#include "server/notify/monitors.h"
+#include "server/notify/tracking.h"
 
 namespace sluice {
 namespace {
@@ -52,21 +61,21 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 
 }  // namespace
 
-Dispatcher::Outcome Dispatcher::ShowToHook(Session& session, const RequestHook::Arrival& arrival,
-                                           HashedKey first_key) {
+RequestOutcome Dispatcher::ShowToHook(Session& session, const RequestHook::Arrival& arrival,
+                                      HashedKey first_key) {
   using Ruling = RequestHook::Ruling;
   const Args words = arrival.words;
   const Ruling ruling = hook_->Arrived(session, arrival);
   const uint64_t commands = on_.statistics.commands;
   hidden_of_last_.clear();
   if (ruling == Ruling::kRun) {
-    if (Pass(session, words, nullptr, first_key, /*hook_saw_it=*/true) == Outcome::kHeld) {
+    if (Pass(session, words, nullptr, first_key, /*hook_saw_it=*/true) == RequestOutcome::kHeld) {
       hook_->HeldBack(session);
-      return Outcome::kHeld;
+      return RequestOutcome::kHeld;
     }
   } else if (ruling == Ruling::kHeld) {
     session.keeps_caching = true;  // CLIENT CACHING is for when it runs
-    return Outcome::kHeld;
+    return RequestOutcome::kHeld;
   } else if (ruling == Ruling::kRefused) {
     const RequestHook::Refusal refusal = hook_->RefusalOf(session);
     const Command* const command = arrival.request ? &arrival.request->command : nullptr;
@@ -74,7 +83,7 @@ Dispatcher::Outcome Dispatcher::ShowToHook(Session& session, const RequestHook::
   }
   const bool was_run = ruling == Ruling::kRun && on_.statistics.commands != commands;
   hook_->Ran(session, {.args = words, .secret = hidden_of_last_, .was_run = was_run});
-  return Outcome::kDone;
+  return RequestOutcome::kDone;
 }
 
 // Words that are no request. The command that CLIENT LIST shows is that which they name, or none.
@@ -91,8 +100,8 @@ void Dispatcher::RefuseWords(Session& session, Args words, const Command* known)
 }
 
 // A session without a condition, on a server without one, is spared the gates.
-Dispatcher::Outcome Dispatcher::Pass(Session& session, Args words, const Command* known,
-                                     HashedKey first_key, bool hook_saw_it) {
+RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* known,
+                                HashedKey first_key, bool hook_saw_it) {
   const std::optional<Request> checked = on_.commands.Check(words, known);
   if (!checked) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) {
@@ -100,7 +109,7 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args words, const Command
                         first_key);
     }
     RefuseWords(session, words, known);
-    return Outcome::kDone;
+    return RequestOutcome::kDone;
   }
   const Request& request = *checked;
   const Command& command = request.command;
@@ -114,32 +123,32 @@ Dispatcher::Outcome Dispatcher::Pass(Session& session, Args words, const Command
       return ShowToHook(session, {.words = words, .command = &command, .request = &request},
                         first_key);
     }
-    if (const std::optional<Outcome> outcome = StopAtGates(session, request)) return *outcome;
+    if (const std::optional<RequestOutcome> outcome = StopAtGates(session, request))
+      return *outcome;
   } else if (session.conditions & kRestricted) [[unlikely]] {
     // The one gate that a client with rules has to pass.
     const Verdict verdict = on_.access.CheckAndRecord(session, request);
     if (!verdict.allowed()) {
       Reject(session, &command, on_.access.TextOf(verdict));
-      return Outcome::kDone;
+      return RequestOutcome::kDone;
     }
   }
   if (is_plain && on_.memory.IsOver(on_.keyspace) && !on_.memory.Admits(NeedOf(session, request)))
       [[unlikely]] {
     Reject(session, &command, kOutOfMemoryText);
-    return Outcome::kDone;
+    return RequestOutcome::kDone;
   }
   Run(session, request, on_.clients.SinkOf(session), first_key);
-  return Outcome::kDone;
+  return RequestOutcome::kDone;
 }
 
 // What stands between the check of the words and Run, in Redis's order: gates, pause, snapshot,
 // queue. Nothing: it runs now.
-std::optional<Dispatcher::Outcome> Dispatcher::StopAtGates(Session& session,
-                                                           const Request& request) {
+std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
   if (const std::string refusal = Refusal(session, request); !refusal.empty()) {
     Reject(session, &request.command, refusal);
-    return Outcome::kDone;
+    return RequestOutcome::kDone;
   }
   const bool transaction_writes =
       session.in_multi() && (row_flags & kEndsMulti) && TransactionOf(session)->writes;
@@ -147,17 +156,17 @@ std::optional<Dispatcher::Outcome> Dispatcher::StopAtGates(Session& session,
       on_.pause.Holds(FlagsOf(request), transaction_writes)) {
     on_.pause.Hold(session);
     session.keeps_caching = true;  // CLIENT CACHING is for when it runs
-    return Outcome::kHeld;
+    return RequestOutcome::kHeld;
   }
   if (on_.flags.Raised(RareFlags::kSaving) &&
       on_.saved_first.Holds(session, request, FlagsOf(request))) {
     on_.saved_first.Hold(session);
     session.keeps_caching = true;
-    return Outcome::kHeld;
+    return RequestOutcome::kHeld;
   }
   if (!session.in_multi() || (row_flags & kNotQueued)) return std::nullopt;
   Queue(session, request);
-  return Outcome::kDone;
+  return RequestOutcome::kDone;
 }
 
 // In Redis's order: memory is asked for between the client's own gates and the server's.
@@ -260,6 +269,8 @@ CommandCall Dispatcher::CallOf(Session& session, const Request& request, ReplySi
 
 // A call with a secret is timed by itself, because a run of calls has no arguments for the slow
 // log.
+void Dispatcher::ErrorsTold() { errors_told_ = on_.statistics.error_replies; }
+
 void Dispatcher::Hide(size_t argument) {
   on_.timer.TimeSingly();
   hidden_.push_back(argument);

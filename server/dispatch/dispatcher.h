@@ -8,26 +8,33 @@
 #include <string_view>
 #include <vector>
 
-#include "server/clients/clients.h"
+#include "server/clients/session.h"
+#include "server/core/rare_flags.h"
+#include "server/core/request_outcome.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/command_table.h"
-#include "server/dispatch/command_timer.h"
 #include "server/dispatch/gates.h"
-#include "server/dispatch/memory_limit.h"
-#include "server/dispatch/pause.h"
 #include "server/dispatch/request_hook.h"
-#include "server/dispatch/saved_first.h"
-#include "server/dispatch/script_state.h"
-#include "server/dispatch/transaction.h"
-#include "server/notify/monitors.h"
-#include "server/notify/tracking.h"
 
 namespace sluice {
 
+class AccessGate;
+class Clients;
+class CommandCounts;
+class CommandTable;
+class CommandTimer;
+class Host;
+class MemoryLimit;
+class Monitors;
+class Pause;
+class SavedFirst;
+class TurnClock;
+class Tracking;
+class WatchTable;
+enum class MemoryNeed : uint8_t;
+struct Statistics;
+
 class Dispatcher {
  public:
-  static constexpr PartId kPartId = PartId::kDispatcher;
-
   // What it works with; all of it outlives the dispatcher.
   struct Uses {
     const Parts& parts;  // for handlers
@@ -61,15 +68,10 @@ class Dispatcher {
   void set_hook(RequestHook& hook) { hook_ = &hook; }
   RequestHook& hook() const { return *hook_; }
 
-  enum class Outcome : uint8_t {
-    kDone,  // answered
-    kHeld,  // CLIENT PAUSE or a snapshot holds it back: the request is to be shown again later
-  };
-
   const CommandTable& commands() const { return on_.commands; }
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.
-  Outcome Execute(Session& session, Args args, const Command* command, HashedKey first_key) {
+  RequestOutcome Execute(Session& session, Args args, const Command* command, HashedKey first_key) {
     return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
   }
 
@@ -84,7 +86,7 @@ class Dispatcher {
 
   // The errors that were answered until now are told of their commands: they do not make the call
   // that goes on a failed one.
-  void ErrorsTold() { errors_told_ = on_.statistics.error_replies; }
+  void ErrorsTold();
 
   // One execution of a command, with nothing around it.
   CommandCall CallOf(Session& session, const Request& request, ReplySink& reply,
@@ -96,11 +98,12 @@ class Dispatcher {
   }
 
  private:
-  Outcome Pass(Session& session, Args words, const Command* command, HashedKey first_key,
-               bool hook_saw_it);
-  std::optional<Outcome> StopAtGates(Session& session, const Request& request);
+  RequestOutcome Pass(Session& session, Args words, const Command* command, HashedKey first_key,
+                      bool hook_saw_it);
+  std::optional<RequestOutcome> StopAtGates(Session& session, const Request& request);
   bool IsHooked() const { return on_.flags.Raised(RareFlags::kHooked); }
-  Outcome ShowToHook(Session& session, const RequestHook::Arrival& arrival, HashedKey first_key);
+  RequestOutcome ShowToHook(Session& session, const RequestHook::Arrival& arrival,
+                            HashedKey first_key);
   void RefuseWords(Session& session, Args words, const Command* known);
   uint32_t FlagsOf(const Request& request);
   MemoryNeed NeedOf(const Request& request);

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "protocol/args.h"
-#include "server/core/parts.h"
 #include "server/dispatch/change_audit.h"
 
 namespace sluice {
@@ -39,8 +38,6 @@ class EffectSink {
 
 class Effects {
  public:
-  static constexpr PartId kPartId = PartId::kEffects;
-
   // A command is running, which may serve others meanwhile: what it does is not told in full yet.
   bool in_command() const { return depth_ > 0; }
 

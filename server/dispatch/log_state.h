@@ -6,14 +6,10 @@
 #include <cstdint>
 #include <string>
 
-#include "server/core/parts.h"
-
 namespace sluice {
 
 // Written by LogService and Snapshots, read by the gates before each command that writes.
 struct LogState {
-  static constexpr PartId kPartId = PartId::kLogState;
-
   bool loading = false;
   // The turn has granted what no start would know of: its answers wait until it is on disk,
   // whatever appendfsync says.

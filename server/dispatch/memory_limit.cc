@@ -13,7 +13,6 @@
 #include "protocol/text/glob.h"
 #include "server/clients/acting.h"
 #include "server/config/config.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
 #include "server/dispatch/log_state.h"
@@ -21,6 +20,7 @@
 #include "server/dispatch/script_state.h"
 #include "server/observe/latency_monitor.h"
 #include "storage/keyspace/eviction_pool.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -40,8 +40,6 @@ struct EvictionCounts {
 
 class MemoryLimit {
  public:
-  static constexpr PartId kPartId = PartId::kMemoryLimit;
-
   // `parts` outlive it, and are asked from Configure on.
   explicit MemoryLimit(const Parts& parts);
   ~MemoryLimit();

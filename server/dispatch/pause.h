@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "server/clients/clients.h"
-#include "server/core/parts.h"
 #include "server/core/rare_flags.h"
 #include "server/core/turn_clock.h"
 #include "storage/keyspace/keyspace.h"
@@ -22,7 +21,6 @@ namespace sluice {
 
 class Pause {
  public:
-  static constexpr PartId kPartId = PartId::kPause;
   enum class Mode : uint8_t { kNone, kWrite, kAll };
 
   Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const TurnClock& clock,
@@ -32,7 +30,7 @@ class Pause {
   // For `ms` from now. A second PAUSE keeps the later end and the stricter mode, as Redis does.
   void Start(Mode mode, int64_t ms);
   void End();                    // UNPAUSE, or the time is over: held sessions go on
-  void TimeShifted(int64_t ms);  // see Engine::TimeShifted
+  void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
 
   Mode mode() const { return mode_; }
   bool is_on() const { return mode_ != Mode::kNone; }

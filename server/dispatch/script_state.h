@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "server/clients/session.h"
-#include "server/core/parts.h"
 #include "server/dispatch/command.h"
 #include "storage/keyspace/segment_table.h"
 
@@ -30,8 +29,6 @@ struct RunningScript {
 
 class ScriptState {
  public:
-  static constexpr PartId kPartId = PartId::kScriptState;
-
   const RunningScript* now_running() const { return running_; }
   bool running() const { return running_ != nullptr; }
   // Past its time: commands of others are answered with BusyText().

@@ -60,8 +60,6 @@ inline const Transaction* QueueOf(const Session& session) {
 // comes to the same as Redis 7.0's rules.
 class WatchTable final : public KeyListener {
  public:
-  static constexpr PartId kPartId = PartId::kWatches;
-
   WatchTable(Keyspace& keyspace, const TurnClock& clock, RareFlags& flags, const SipKey& hash_key)
       : keyspace_(keyspace), clock_(clock), flags_(flags), watchers_(0, KeyNameHash(hash_key)) {}
 

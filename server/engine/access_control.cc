@@ -6,6 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
+#include "server/clients/acting.h"
 #include "server/engine/configured_users.h"
 #include "server/notify/pubsub.h"
 #include "storage/log/rdb_source.h"

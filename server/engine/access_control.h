@@ -15,7 +15,6 @@
 #include "server/access/users.h"
 #include "server/clients/clients.h"
 #include "server/config/config.h"
-#include "server/core/parts.h"
 #include "server/dispatch/access_gate.h"
 #include "server/waiting/parked_clients.h"
 
@@ -23,8 +22,6 @@ namespace sluice {
 
 class AccessControl {
  public:
-  static constexpr PartId kPartId = PartId::kAccess;
-
   // What it works with; all of it outlives it.
   struct Uses {
     Config& config;

@@ -11,8 +11,6 @@ namespace sluice {
 
 class ClientLines final : public ClientDescriber {
  public:
-  static constexpr PartId kPartId = PartId::kClientLines;
-
   ClientLines(const Inputs& inputs, const TurnClock& clock) : inputs_(inputs), clock_(clock) {}
 
   // Redis 7.0's fields in its order, 7.2's names of libraries behind them; no line break.

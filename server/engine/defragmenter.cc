@@ -7,9 +7,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "server/clients/host.h"
 #include "server/config/config.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/observe/statistics.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -25,7 +25,6 @@ namespace sluice {
 
 class Defragmenter {
  public:
-  static constexpr PartId kPartId = PartId::kDefragmenter;
   static constexpr int64_t kSliceNanos = 250'000;
 
   // For INFO; CONFIG RESETSTAT forgets it.

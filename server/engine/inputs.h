@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "server/clients/session.h"
-#include "server/core/parts.h"
 #include "storage/memory/text_block.h"
 
 namespace sluice {
@@ -30,8 +29,6 @@ struct Input {
 
 class Inputs {
  public:
-  static constexpr PartId kPartId = PartId::kInputs;
-
   std::vector<Input> list;
 
   // What was received, and neither run to its end nor, of a request that is not complete, made an

@@ -30,8 +30,6 @@ namespace sluice {
 
 class ScriptEngine final : public CommandPort {
  public:
-  static constexpr PartId kPartId = PartId::kScripts;
-
   // What it works with; all of it outlives the scripts.
   struct Uses {
     const Settings& settings;

@@ -10,10 +10,10 @@
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
 #include "server/clients/clients.h"
-#include "server/core/storage_parts.h"
 #include "server/engine/engine.h"
 #include "server/http/answers.h"
 #include "server/http/text/action_body.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {
@@ -49,7 +49,7 @@ class Actor {
   Actor(const Actor&) = delete;
 
   // False: it is held back (CLIENT PAUSE, a snapshot), and has not run.
-  bool Run(Args words) { return engine_.RunNow(id_, words) == Dispatcher::Outcome::kDone; }
+  bool Run(Args words) { return engine_.RunNow(id_, words) == RequestOutcome::kDone; }
 
  private:
   Engine& engine_;

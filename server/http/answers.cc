@@ -1,8 +1,8 @@
 // See answers.h.
 #include "server/http/answers.h"
 
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 

@@ -5,13 +5,13 @@
 #include <string>
 
 #include "protocol/text/letters.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/http/answers.h"
 #include "server/http/limiter_json.h"
 #include "server/http/text/search.h"
 #include "server/http/text/shown_name.h"
 #include "server/locks/lock_service.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "server/core/storage_parts.h"
 #include "server/waiting/limit_waiters.h"
+#include "storage/keyspace/keyspace.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter_key.h"
 #include "storage/limits/tick_run.h"

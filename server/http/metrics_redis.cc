@@ -12,7 +12,6 @@
 #include "server/clients/host.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/memory_limit.h"
@@ -27,6 +26,7 @@
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
 #include "server/waiting/waiters.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -8,19 +8,21 @@
 #include "server/clients/clients.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/engine/facts.h"
 #include "server/http/answers.h"
 #include "server/http/history.h"
 #include "server/http/readiness_report.h"
 #include "server/http/text/shown_name.h"
+#include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/observe/slow_log.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/waiters.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/locks/locks.h"
 
 namespace sluice {
 namespace {

@@ -58,7 +58,7 @@ class FenceMark {
   void Loaded();
   // A token was looked for and not there.
   void Want();
-  void TimeShifted() { retry_ms_ = 0; }  // see Engine::TimeShifted
+  void TimeShifted() { retry_ms_ = 0; }  // see Assembly::TimeShifted
 
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }

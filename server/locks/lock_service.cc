@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/clients/acting.h"
+#include "server/dispatch/pause.h"
 
 namespace sluice {
 namespace {

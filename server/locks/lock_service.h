@@ -27,10 +27,10 @@
 
 namespace sluice {
 
+class Pause;
+
 class LockService final : public KeyListener {
  public:
-  static constexpr PartId kPartId = PartId::kLocks;
-
   // What it works with; all of it outlives the service, but for what is said below.
   struct Uses {
     const Config& config;
@@ -147,7 +147,7 @@ class LockService final : public KeyListener {
   void AllIsDurable() { mark_.Forget(); }
   // At the end, too: a sync of the log has failed.
   void LogIsUnsure() { mark_.WriteUnsure(); }
-  void TimeShifted(int64_t ms) {  // see Engine::TimeShifted
+  void TimeShifted(int64_t ms) {  // see Assembly::TimeShifted
     memory_.Shift(ms);
     mark_.TimeShifted();
   }

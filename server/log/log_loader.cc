@@ -33,7 +33,8 @@ std::string WhatHelps(bool is_last, const std::string& path) {
 
 }  // namespace
 
-LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options)
+LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths,
+                     LogLoadOptions options)
     : on_(uses),
       disk_(disk),
       paths_(std::move(paths)),

@@ -38,6 +38,14 @@
 
 namespace sluice {
 
+struct LogLoadOptions {
+  std::string boot;          // the machine's
+  bool is_snapshot = false;  // there is one file, an RDB file; those of a log may be commands
+  bool is_live = false;
+  bool merges = false;      // of a snapshot: what is there already is replaced
+  bool is_foreign = false;  // the files are another's, and stay as they are
+};
+
 class LogLoader final : private RdbBase::Player {
  public:
   // What it works with; all of it outlives the loader.
@@ -50,15 +58,8 @@ class LogLoader final : private RdbBase::Player {
     LockService& locks;
     LogState& state;
   };
-  struct Options {
-    std::string boot;          // the machine's
-    bool is_snapshot = false;  // there is one file, an RDB file; those of a log may be commands
-    bool is_live = false;
-    bool merges = false;      // of a snapshot: what is there already is replaced
-    bool is_foreign = false;  // the files are another's, and stay as they are
-  };
   // `paths`: the files, in the order in which they are played.
-  LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, Options options);
+  LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, LogLoadOptions options);
 
   // There is data: it goes first, with all libraries of functions.
   void Empty();
@@ -95,7 +96,7 @@ class LogLoader final : private RdbBase::Player {
   const Uses on_;
   Disk& disk_;
   const std::vector<std::string> paths_;
-  const Options options_;
+  const LogLoadOptions options_;
   size_t at_ = 0;  // of paths_
   std::unique_ptr<DiskFile> file_;
   uint64_t file_bytes_ = 0;

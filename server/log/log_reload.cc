@@ -8,6 +8,7 @@
 // Both are for test suites. Turns inside of them record nothing.
 #include "protocol/text/concat.h"
 #include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
 #include "storage/log/rdb_source.h"
 
 namespace sluice {
@@ -20,9 +21,9 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
                  Concat(disk.Absolute(path), " (dbfilename): ", WhyUnopened(fault)));
     return false;
   }
-  LogLoader loader(ForLoader(), disk, {path},
-                   {.boot = Boot(), .is_snapshot = true, .is_live = true, .merges = how.merge});
-  if (!LoadLive(caller, loader, how.flush)) return false;
+  const std::unique_ptr<LogLoader> loader = NewLoader(
+      {path}, {.boot = Boot(), .is_snapshot = true, .is_live = true, .merges = how.merge});
+  if (!LoadLive(caller, *loader, how.flush)) return false;
   if (how.is_saved) {
     on_.snapshots.AllIsSaved();
   } else {
@@ -39,9 +40,9 @@ bool LogService::ReloadLog(Session& caller) {
     on_.host.Log(LogLevel::kWarning, Concat("the log is not loaded: ", fault));
     return false;
   }
-  LogLoader loader(ForLoader(), on_.config.disk(), std::move(paths),
-                   {.boot = Boot(), .is_live = true});
-  if (!LoadLive(caller, loader, /*flush=*/true)) return false;
+  const std::unique_ptr<LogLoader> loader =
+      NewLoader(std::move(paths), {.boot = Boot(), .is_live = true});
+  if (!LoadLive(caller, *loader, /*flush=*/true)) return false;
   on_.snapshots.AllIsSaved();
   on_.host.Log(LogLevel::kWarning, "Append Only File loaded by DEBUG LOADAOF");
   return true;

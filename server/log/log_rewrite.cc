@@ -13,6 +13,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
 
 namespace sluice {
 namespace {

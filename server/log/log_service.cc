@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/snapshots/snapshots.h"
 #include "storage/log/rdb_source.h"
 
 namespace sluice {
@@ -116,21 +117,22 @@ std::string LogService::WriteFiles() {
   return fault.empty() ? WriteBaseNow() : fault;
 }
 
-void LogService::BeginLoading(std::vector<std::string> paths, LogLoader::Options options) {
-  loader_ = std::make_unique<LogLoader>(ForLoader(), on_.config.disk(), std::move(paths),
-                                        std::move(options));
+void LogService::BeginLoading(std::vector<std::string> paths, LogLoadOptions options) {
+  loader_ = NewLoader(std::move(paths), std::move(options));
   on_.state.loading = true;
   on_.flags.Raise(RareFlags::kLog);
 }
 
-LogLoader::Uses LogService::ForLoader() {
-  return {.settings = on_.config.settings(),
-          .host = on_.host,
-          .clock = on_.clock,
-          .dispatcher = on_.dispatcher,
-          .keyspace = on_.keyspace,
-          .locks = on_.locks,
-          .state = on_.state};
+std::unique_ptr<LogLoader> LogService::NewLoader(std::vector<std::string> paths,
+                                                 LogLoadOptions options) {
+  const LogLoader::Uses uses = {.settings = on_.config.settings(),
+                                .host = on_.host,
+                                .clock = on_.clock,
+                                .dispatcher = on_.dispatcher,
+                                .keyspace = on_.keyspace,
+                                .locks = on_.locks,
+                                .state = on_.state};
+  return std::make_unique<LogLoader>(uses, on_.config.disk(), std::move(paths), std::move(options));
 }
 
 std::string LogService::OpenFolder() {

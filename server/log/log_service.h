@@ -23,16 +23,21 @@
 #include <vector>
 
 #include "server/clients/others_server.h"
-#include "server/config/config.h"
+#include "server/config/option_follower.h"
 #include "server/log/commit_log.h"
-#include "server/log/log_loader.h"
 #include "server/log/log_states.h"
 #include "server/log/sync_waits.h"
-#include "server/snapshots/snapshots.h"
 #include "storage/log/log_folder.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
+
+class Config;
+class Dispatcher;
+class LockService;
+class LogLoader;
+class Snapshots;
+struct LogLoadOptions;
 
 // In Redis's words.
 inline constexpr std::string_view kNoLogToWaitFor =
@@ -40,8 +45,6 @@ inline constexpr std::string_view kNoLogToWaitFor =
 
 class LogService final : private OptionFollower {
  public:
-  static constexpr PartId kPartId = PartId::kLog;
-
   // What it works with; all of it outlives the service.
   struct Uses {
     Config& config;
@@ -131,8 +134,8 @@ class LogService final : private OptionFollower {
   std::string LoadSnapshot();
   std::string WhyNotBesideSnapshot() const;
   std::string LoadBeforeFirstBase();
-  void BeginLoading(std::vector<std::string> paths, LogLoader::Options options);
-  LogLoader::Uses ForLoader();
+  void BeginLoading(std::vector<std::string> paths, LogLoadOptions options);
+  std::unique_ptr<LogLoader> NewLoader(std::vector<std::string> paths, LogLoadOptions options);
   bool LoadLive(Session& caller, LogLoader& loader, bool flush);
   std::string FilesOfLog(std::vector<std::string>& paths);
   std::string OpenForWriting();

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/access/users.h"
 #include "server/net/connection.h"
 
 namespace sluice {

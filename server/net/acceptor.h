@@ -20,6 +20,7 @@
 #include "server/net/sources.h"
 #include "server/net/space.h"
 #include "server/net/tls_door.h"
+#include "server/observe/statistics.h"
 
 namespace sluice {
 

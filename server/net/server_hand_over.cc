@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/locks/lock_service.h"
+#include "server/log/log_service.h"
 #include "server/net/server.h"
 
 namespace sluice {

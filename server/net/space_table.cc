@@ -6,8 +6,11 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "server/clients/acting.h"
+#include "server/engine/random_state.h"
 #include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
+#include "server/snapshots/snapshots.h"
 #include "server/waiting/parked_clients.h"
 
 namespace sluice {

@@ -16,8 +16,6 @@ namespace sluice {
 
 class Monitors {
  public:
-  static constexpr PartId kPartId = PartId::kMonitors;
-
   Monitors(const Settings& settings, Clients& clients, TurnClock& clock, RareFlags& flags)
       : settings_(settings), clients_(clients), clock_(clock), flags_(flags) {}
 

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "server/config/event_classes.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -20,8 +19,6 @@ class PubSub;
 
 class Notifications {
  public:
-  static constexpr PartId kPartId = PartId::kNotifications;
-
   // `classes` are the NotifyClass bits that are wanted at any time: those of the settings. Both
   // outlive it.
   Notifications(const uint32_t& classes, PubSub& pubsub) : classes_(classes), pubsub_(pubsub) {}

@@ -5,6 +5,10 @@
 
 #include <cassert>
 
+#include "boost/multi_index/hashed_index.hpp"
+#include "boost/multi_index/member.hpp"
+#include "boost/multi_index/sequenced_index.hpp"
+#include "boost/multi_index_container.hpp"
 #include "boost/tuple/tuple.hpp"
 #include "protocol/text/concat.h"
 #include "storage/memory/heap_bytes.h"
@@ -37,18 +41,33 @@ struct PubSub::Encoded {
   std::string_view payload;
 };
 
+struct PubSub::Names
+    : boost::multi_index_container<
+          Channel, boost::multi_index::indexed_by<
+                       boost::multi_index::sequenced<>,
+                       boost::multi_index::hashed_unique<
+                           boost::multi_index::member<Channel, std::string, &Channel::name>,
+                           KeyedHash, std::equal_to<>>>> {
+  explicit Names(const KeyedHash& hash)
+      : multi_index_container(
+            boost::make_tuple(nth_index<0>::type::ctor_args(),
+                              boost::make_tuple(size_t{0}, nth_index<1>::type::key_from_value(),
+                                                hash, std::equal_to<>()))) {}
+};
+
 PubSub::PubSub(Clients& clients, HashKeys& hash_keys) : clients_(clients), hash_keys_(hash_keys) {}
+
+PubSub::~PubSub() = default;
+
+size_t PubSub::names(ChannelKind kind) const {
+  const Names* const all = NamesOf(kind);
+  return all ? all->size() : 0;
+}
 
 // Names are chosen by clients, so the table's hash has a secret key.
 PubSub::Names& PubSub::MakeNames(ChannelKind kind) {
   std::unique_ptr<Names>& names = names_[static_cast<size_t>(kind)];
-  if (!names) {
-    using ByName = Names::nth_index<1>::type;
-    names = std::make_unique<Names>(
-        boost::make_tuple(Names::nth_index<0>::type::ctor_args(),
-                          boost::make_tuple(size_t{0}, ByName::key_from_value(),
-                                            KeyedHash(hash_keys_.Next()), std::equal_to<>())));
-  }
+  if (!names) names = std::make_unique<Names>(KeyedHash(hash_keys_.Next()));
   return *names;
 }
 

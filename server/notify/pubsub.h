@@ -21,13 +21,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "boost/intrusive/list.hpp"
-#include "boost/multi_index/hashed_index.hpp"
-#include "boost/multi_index/member.hpp"
-#include "boost/multi_index/sequenced_index.hpp"
-#include "boost/multi_index_container.hpp"
 #include "protocol/text/glob.h"
 #include "server/clients/clients.h"
-#include "server/core/parts.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/memory/block_size.h"
 
@@ -90,9 +85,8 @@ inline Subscriptions* SubscriptionsOf(const Session& session) {
 
 class PubSub {
  public:
-  static constexpr PartId kPartId = PartId::kPubSub;
-
   PubSub(Clients& clients, HashKeys& hash_keys);
+  ~PubSub();
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
 
@@ -114,10 +108,7 @@ class PubSub {
     return names(ChannelKind::kChannel) > 0 || names(ChannelKind::kPattern) > 0;
   }
   // How many names of that kind have subscribers, how many one of them has, and all of them.
-  size_t names(ChannelKind kind) const {
-    const Names* const all = NamesOf(kind);
-    return all ? all->size() : 0;
-  }
+  size_t names(ChannelKind kind) const;
   size_t Subscribers(ChannelKind kind, std::string_view name) const;
   void ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const;
   // What no client is charged with: the tables that find names and subscriptions, as far as they
@@ -126,12 +117,7 @@ class PubSub {
 
  private:
   struct Encoded;
-  using Names = boost::multi_index_container<
-      Channel, boost::multi_index::indexed_by<
-                   boost::multi_index::sequenced<>,
-                   boost::multi_index::hashed_unique<
-                       boost::multi_index::member<Channel, std::string, &Channel::name>, KeyedHash,
-                       std::equal_to<>>>>;
+  struct Names;  // in the order of their first subscribers, and by name
   // A subscription is found by the pair that it joins: addresses, which clients do not choose.
   struct Pair {
     const Session* session;

@@ -8,6 +8,10 @@
 #include <utility>
 
 #include "absl/base/macros.h"
+#include "boost/multi_index/hashed_index.hpp"
+#include "boost/multi_index/member.hpp"
+#include "boost/multi_index/sequenced_index.hpp"
+#include "boost/multi_index_container.hpp"
 #include "boost/tuple/tuple.hpp"
 #include "protocol/text/concat.h"
 #include "storage/memory/heap_bytes.h"
@@ -40,6 +44,26 @@ constexpr size_t kFirstClientBytes = BlockSize(16 + sizeof(uint64_t));
 
 }  // namespace
 
+// Never without clients.
+struct Tracking::TrackedKey {
+  std::string key;
+  mutable absl::btree_set<uint64_t> clients;
+};
+
+struct Tracking::Keys
+    : boost::multi_index_container<
+          TrackedKey, boost::multi_index::indexed_by<
+                          boost::multi_index::sequenced<>,
+                          boost::multi_index::hashed_unique<
+                              boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
+                              KeyedHash, std::equal_to<>>>> {
+  explicit Keys(const KeyedHash& hash)
+      : multi_index_container(
+            boost::make_tuple(nth_index<0>::type::ctor_args(),
+                              boost::make_tuple(size_t{0}, nth_index<1>::type::key_from_value(),
+                                                hash, std::equal_to<>()))) {}
+};
+
 Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& acting,
                    RareFlags& flags, HashKeys& hash_keys)
     : settings_(settings),
@@ -47,6 +71,10 @@ Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& act
       acting_(acting),
       flags_(flags),
       hash_keys_(hash_keys) {}
+
+Tracking::~Tracking() = default;
+
+size_t Tracking::keys() const { return keys_ ? keys_->size() : 0; }
 
 // --- turning it on and off
 
@@ -121,12 +149,7 @@ void Tracking::Remember(Session& session, Args args, std::span<const int> key_po
 
 // O(log clients of the key). One key above the limit costs the oldest one its place.
 void Tracking::Add(std::string_view key, Session& session) {
-  if (!keys_) {
-    keys_ = std::make_unique<Keys>(
-        boost::make_tuple(Keys::nth_index<0>::type::ctor_args(),
-                          boost::make_tuple(size_t{0}, Keys::nth_index<1>::type::key_from_value(),
-                                            KeyedHash(hash_keys_.Next()), std::equal_to<>())));
-  }
+  if (!keys_) keys_ = std::make_unique<Keys>(KeyedHash(hash_keys_.Next()));
   auto& by_key = keys_->get<1>();
   auto place = by_key.find(key);
   if (place == by_key.end()) {

@@ -27,10 +27,6 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "boost/multi_index/hashed_index.hpp"
-#include "boost/multi_index/member.hpp"
-#include "boost/multi_index/sequenced_index.hpp"
-#include "boost/multi_index_container.hpp"
 #include "protocol/args.h"
 #include "server/clients/acting.h"
 #include "server/clients/clients.h"
@@ -68,10 +64,9 @@ inline TrackingState* TrackingOf(const Session& session) {
 
 class Tracking final : public KeyListener {
  public:
-  static constexpr PartId kPartId = PartId::kTracking;
-
   Tracking(const Settings& settings, Clients& clients, const Acting& acting, RareFlags& flags,
            HashKeys& hash_keys);
+  ~Tracking() override;
 
   // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
   void Enable(Session& session, const TrackingOptions& options,
@@ -97,7 +92,7 @@ class Tracking final : public KeyListener {
 
   // For INFO.
   size_t clients() const { return tracking_clients_; }
-  size_t keys() const { return keys_ ? keys_->size() : 0; }
+  size_t keys() const;
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
   // What no client is charged with: keys of clients that are gone, and the tables that find keys.
@@ -109,17 +104,8 @@ class Tracking final : public KeyListener {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  // Never without clients. Keys stand in the order in which they were first read.
-  struct TrackedKey {
-    std::string key;
-    mutable absl::btree_set<uint64_t> clients;
-  };
-  using Keys = boost::multi_index_container<
-      TrackedKey, boost::multi_index::indexed_by<
-                      boost::multi_index::sequenced<>,
-                      boost::multi_index::hashed_unique<
-                          boost::multi_index::member<TrackedKey, std::string, &TrackedKey::key>,
-                          KeyedHash, std::equal_to<>>>>;
+  struct TrackedKey;
+  struct Keys;  // all of them, in the order in which they were first read, and by name
   // Never without clients; `changed` is emptied at the end of the turn.
   struct Prefix {
     absl::btree_set<uint64_t> clients;

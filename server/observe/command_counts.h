@@ -13,15 +13,12 @@
 #include <memory>
 #include <vector>
 
-#include "server/core/parts.h"
 #include "server/observe/statistics.h"
 
 namespace sluice {
 
 class CommandCounts {
  public:
-  static constexpr PartId kPartId = PartId::kCommandCounts;
-
   // `commands` is how many there are; their numbers are below it.
   explicit CommandCounts(size_t commands) : places_((commands + kGroup - 1) / kGroup) {}
 

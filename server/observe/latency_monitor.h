@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "server/core/parts.h"
-
 namespace sluice {
 
 // What can take long. Redis knows more: Sluice does not fork, and no disk holds it up.
@@ -51,8 +49,6 @@ class LatencySeries {
 // fast.
 class LatencyMonitor {
  public:
-  static constexpr PartId kPartId = PartId::kLatencyMonitor;
-
   // As LATENCY calls it: "fast-command".
   static std::string_view NameOf(LatencyEvent event);
 

@@ -11,7 +11,6 @@
 
 #include "protocol/args.h"
 #include "server/core/lazy_deque.h"
-#include "server/core/parts.h"
 
 namespace sluice {
 
@@ -27,8 +26,6 @@ struct SlowEntry {
 
 class SlowLog {
  public:
-  static constexpr PartId kPartId = PartId::kSlowLog;
-
   struct Client {
     std::string_view address;  // empty: no client stands behind it
     std::string_view name;

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "server/core/parts.h"
 #include "server/observe/histogram.h"
 
 namespace sluice {
@@ -24,8 +23,6 @@ struct CommandStatistics {
 
 // Counters only grow, but for RESETSTAT; each is raised where it happens.
 struct Statistics {
-  static constexpr PartId kPartId = PartId::kStatistics;
-
   uint64_t commands = 0;
   uint64_t connections = 0;
   uint64_t rejected_connections = 0;
@@ -59,8 +56,6 @@ struct Statistics {
 // one interval.
 class Rates {
  public:
-  static constexpr PartId kPartId = PartId::kRates;
-
   // Of the three that INFO shows as rates.
   struct Counts {
     uint64_t commands = 0;

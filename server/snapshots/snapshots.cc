@@ -12,6 +12,10 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/core/rare_flags.h"
+#include "server/dispatch/log_state.h"
+#include "server/dispatch/saved_first.h"
+#include "server/locks/lock_service.h"
 #include "storage/boot_id.h"
 
 namespace sluice {

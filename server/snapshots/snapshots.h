@@ -14,18 +14,22 @@
 #include <memory>
 #include <string>
 
-#include "server/clients/host.h"
-#include "server/config/config.h"
-#include "server/core/rare_flags.h"
-#include "server/core/turn_clock.h"
-#include "server/dispatch/log_state.h"
-#include "server/dispatch/saved_first.h"
-#include "server/locks/lock_service.h"
+#include "server/config/option_follower.h"
 #include "server/snapshots/flushed_file.h"
 #include "server/snapshots/snapshot_file.h"
 #include "server/snapshots/snapshot_writer.h"
 
 namespace sluice {
+
+class Clients;
+class Config;
+class Host;
+class LockService;
+class ParkedClients;
+class RareFlags;
+class SavedFirst;
+class TurnClock;
+struct LogState;
 
 // Of SHUTDOWN, and of the options for signals.
 struct EndWords {
@@ -37,7 +41,6 @@ struct EndWords {
 
 class Snapshots final : private OptionFollower {
  public:
-  static constexpr PartId kPartId = PartId::kSnapshots;
   // 0 or an errno value.
   using Finished = std::function<void(int fault)>;
 

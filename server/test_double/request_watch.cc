@@ -5,6 +5,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/locks/lock_service.h"
+#include "storage/locks/fence.h"
+
 namespace sluice {
 namespace {
 

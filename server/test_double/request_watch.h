@@ -17,21 +17,22 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "server/clients/clients.h"
-#include "server/clients/host.h"
-#include "server/core/rare_flags.h"
-#include "server/core/turn_clock.h"
 #include "server/dispatch/request_hook.h"
-#include "server/locks/lock_service.h"
 #include "server/test_double/faults.h"
 #include "server/test_double/journal.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
 
+class Clients;
+class CommandTable;
+class Host;
+class LockService;
+class RareFlags;
+class TurnClock;
+
 class RequestWatch final : public RequestHook {
  public:
-  static constexpr PartId kPartId = PartId::kRequestWatch;
   // How far FAILOVER has tokens jump: as a new master's would, past all that the old one may have
   // given, and well inside what is reserved on disk.
   static constexpr int64_t kTokenJump = 1'000'000;

@@ -12,15 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "server/core/parts.h"
 #include "server/dispatch/command.h"
 
 namespace sluice {
 
 class Spaces {
  public:
-  static constexpr PartId kPartId = PartId::kSpaces;
-
   // That of a client that has chosen none.
   static constexpr std::string_view kDefault = "default";
   static constexpr size_t kNameBytesMax = 256;

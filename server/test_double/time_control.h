@@ -2,7 +2,7 @@
 //
 // A journey is time that a client has pass: ADVANCE so many ms, NEXT up to the first timer that
 // fires. The clock stops at each moment at which the wheel has work; the engine settles that
-// moment, with all that follows from it, before the next one (Engine::PassTime). So a lease that
+// moment, with all that follows from it, before the next one (TurnLoop::PassTime). So a lease that
 // ends hands its lock on at that very moment, and the new lease begins there. The caller is parked
 // until it has arrived; others are served between two slices of the journey, and see the time that
 // it has reached. Journeys are made one after the other, each from where the one before it has
@@ -17,7 +17,6 @@
 #include <string>
 
 #include "server/core/lazy_deque.h"
-#include "server/core/parts.h"
 #include "server/core/turn_clock.h"
 #include "server/waiting/parked_clients.h"
 #include "storage/time/movable_clock.h"
@@ -27,8 +26,6 @@ namespace sluice {
 
 class TimeControl final : private WaitOwner {
  public:
-  static constexpr PartId kPartId = PartId::kTimeControl;
-
   // Engine ms: no clock goes beyond, so that sums of two times stay far from the wheel's end.
   static constexpr int64_t kEndMs = TimerWheel::kDeadlineMsMax / 2;
   static constexpr int64_t kUnixMsMax = 253'402'300'799'999;  // the last one of the year 9999

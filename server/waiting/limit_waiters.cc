@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "absl/base/macros.h"
+#include "server/clients/acting.h"
+#include "server/notify/tracking.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 

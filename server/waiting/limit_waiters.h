@@ -68,8 +68,6 @@ struct LimitStatistics {
 
 class LimitWaiters final : public WaitOwner, public KeyListener {
  public:
-  static constexpr PartId kPartId = PartId::kLimits;
-
   struct Ticket {
     SessionId session;
     LimitRequest request;

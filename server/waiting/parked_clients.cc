@@ -9,6 +9,11 @@
 #include <vector>
 
 #include "absl/base/macros.h"
+#include "server/clients/acting.h"
+#include "server/dispatch/command_timer.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/notify/tracking.h"
+#include "server/observe/command_counts.h"
 
 namespace sluice {
 

@@ -28,18 +28,21 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
-#include "server/clients/acting.h"
 #include "server/clients/clients.h"
-#include "server/dispatch/dispatcher.h"
 #include "server/dispatch/parked.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
 
+class Acting;
+class CommandCounts;
+class CommandTimer;
+class Dispatcher;
+class RareFlags;
+class Tracking;
+
 class ParkedClients final : public ClosingListener {
  public:
-  static constexpr PartId kPartId = PartId::kParkedClients;
-
   enum class End : uint8_t {
     kTimeout,  // as at the deadline
     kError,    // -UNBLOCKED

@@ -50,8 +50,6 @@ namespace sluice {
 
 class Waiters final : public WaitOwner, public KeyListener {
  public:
-  static constexpr PartId kPartId = PartId::kWaiters;
-
   // What they work with; all of it outlives them.
   struct Uses {
     ParkedClients& parked;

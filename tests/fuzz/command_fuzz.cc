@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "server/observe/statistics.h"
 #include "tests/fuzz/request_maker.h"
 #include "tests/fuzz/sequence.h"
 #include "tests/support/command_line.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/dispatch/log_state.h"
 #include "storage/log/turn_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/support/engine_fixture.h"

@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "protocol/text/number_text.h"
+#include "server/dispatch/pause.h"
+#include "server/engine/script_engine.h"
 #include "server/locks/lock_service.h"
 #include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
+#include "server/waiting/waiters.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {

@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/observe/statistics.h"
 #include "server/test_double/spaces.h"
 #include "tests/support/engine_fixture.h"
 

@@ -20,6 +20,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/dispatch/log_state.h"
+#include "server/log/commit_log.h"
+#include "server/log/log_service.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 

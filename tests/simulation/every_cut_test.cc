@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "server/locks/lock_service.h"
+#include "server/waiting/waiters.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"
 

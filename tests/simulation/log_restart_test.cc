@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 
+#include "server/log/log_service.h"
 #include "tests/simulation/contents.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "server/snapshots/snapshots.h"
 #include "tests/simulation/contents.h"
 #include "tests/simulation/random_commands.h"
 #include "tests/support/engine_fixture.h"

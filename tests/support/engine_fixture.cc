@@ -5,7 +5,10 @@
 
 #include <algorithm>
 
+#include "server/clients/acting.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
+#include "server/core/log_level.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {

@@ -21,7 +21,11 @@
 #include <vector>
 
 #include "protocol/reply_reader.h"
+#include "server/clients/host.h"
 #include "server/config/config.h"
+#include "server/core/log_level.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/command_table.h"
 #include "server/engine/engine.h"
 #include "server/test_double/spaces.h"
 #include "storage/time/clock.h"

@@ -12,7 +12,6 @@
 #include "server/commands/admin/info.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/engine/defragmenter.h"
 #include "server/engine/facts.h"
@@ -23,6 +22,7 @@
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/spaces.h"
 #include "server/waiting/waiters.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

@@ -6,9 +6,9 @@
 #include "protocol/text/concat.h"
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
-#include "server/core/storage_parts.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 namespace {

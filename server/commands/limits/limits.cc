@@ -28,7 +28,6 @@
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/shared/rows.h"
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
 #include "server/dispatch/gates.h"
@@ -36,6 +35,7 @@
 #include "server/notify/notifications.h"
 #include "server/waiting/limit_waiters.h"
 #include "server/waiting/waiters.h"
+#include "storage/keyspace/keyspace.h"
 #include "storage/limits/limiter_key.h"
 
 namespace sluice {

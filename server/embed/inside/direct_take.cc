@@ -3,12 +3,12 @@
 
 #include <cassert>
 
-#include "server/core/storage_parts.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/waiting/limit_waiters.h"
+#include "storage/keyspace/keyspace.h"
 #include "storage/limits/limiter_key.h"
 
 namespace sluice {

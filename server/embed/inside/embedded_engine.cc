@@ -12,9 +12,14 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
+#include "server/core/request_outcome.h"
+#include "server/dispatch/log_state.h"
 #include "server/embed/inside/direct_take.h"
 #include "server/embed/inside/replay.h"
 #include "server/engine/engine.h"
+#include "server/log/commit_log.h"
+#include "server/log/log_service.h"
+#include "server/snapshots/snapshots.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
 
@@ -175,7 +180,7 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
   const uint64_t position = log.position();
   auto outcome = engine_->RunNow(id, args);
   // A snapshot lets it go in its own time, which is ours to give; a pause is the clients' affair.
-  for (int i = 0; outcome == Dispatcher::Outcome::kHeld && i < kHeldTurnsMax; ++i) {
+  for (int i = 0; outcome == RequestOutcome::kHeld && i < kHeldTurnsMax; ++i) {
     if (!engine_->part<Snapshots>().busy()) return Outcome::kHeld;
     engine_->RunTurn();
     const Session* const session = engine_->Find(id);
@@ -183,7 +188,7 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
   }
   if (!outcome) [[unlikely]]
     return Outcome::kClosed;
-  if (*outcome == Dispatcher::Outcome::kHeld) return Outcome::kHeld;
+  if (*outcome == RequestOutcome::kHeld) return Outcome::kHeld;
   const bool is_unsafe = log.is_behind() && log.position() != position;
   if (ended_) [[unlikely]] {
     engine_->FinishLog();

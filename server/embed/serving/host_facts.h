@@ -3,7 +3,7 @@
 #pragma once
 
 #include "server/config/settings.h"
-#include "server/engine/engine.h"
+#include "server/engine/engine_options.h"
 
 namespace sluice {
 

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "server/engine/engine.h"
+#include "server/clients/host.h"
 #include "storage/memory/sparse_pages.h"
 
 namespace sluice {

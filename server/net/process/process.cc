@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "protocol/text/concat.h"
+#include "server/clients/host.h"
 
 namespace sluice {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/engine/engine.h"
+#include "server/clients/host.h"
 
 namespace sluice {
 

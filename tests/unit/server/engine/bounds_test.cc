@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/limits.h"
+#include "server/observe/statistics.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

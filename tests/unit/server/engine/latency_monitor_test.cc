@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/observe/command_counts.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -1,40 +1,51 @@
-// Parts are found by their types' ids: two types with one id would be taken for each other, so that
-// a build with assertions ends where the second one is added.
+// Parts are found by their types, and a build with assertions ends where one is added twice.
 #include "server/core/parts.h"
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace sluice {
 namespace {
 
-struct First {
-  static constexpr PartId kPartId = PartId::kClients;
-};
-struct Second {
-  static constexpr PartId kPartId = PartId::kConfig;
-};
-struct TakenForFirst {
-  static constexpr PartId kPartId = PartId::kClients;
-};
+struct First {};
+struct Second {};
+struct Missing {};
 
 TEST(Parts, AreFoundByType) {
   First first;
-  Second second;
+  const Second second;
   Parts parts;
   parts.Add(first);
   parts.Add(second);
   EXPECT_EQ(&parts.Get<First>(), &first);
-  EXPECT_EQ(&parts.Get<Second>(), &second);
+  EXPECT_EQ(&parts.Get<const Second>(), &second);
+  EXPECT_EQ(parts.Find<Missing>(), nullptr);
+}
+
+template <int kN>
+struct Numbered {};
+
+template <int... kNs>
+void AddAll(Parts& parts, std::tuple<Numbered<kNs>...>& all) {
+  (parts.Add(std::get<kNs>(all)), ...);
+  EXPECT_TRUE(((&parts.Get<Numbered<kNs>>() == &std::get<kNs>(all)) && ...));
+}
+
+// Wherever the linker put what tells the types apart.
+TEST(Parts, AreFoundHoweverTheirPlacesFall) {
+  std::tuple<Numbered<0>, Numbered<1>, Numbered<2>, Numbered<3>, Numbered<4>, Numbered<5>> all;
+  Parts parts;
+  AddAll(parts, all);
+  EXPECT_EQ(parts.Find<Missing>(), nullptr);
 }
 
 #ifndef NDEBUG
-TEST(Parts, HaveAnIdEach) {
+TEST(Parts, AreAddedOnce) {
   First first;
-  TakenForFirst other;
   Parts parts;
   parts.Add(first);
-  EXPECT_DEATH(parts.Add(other), "place == nullptr");
-  EXPECT_DEATH(parts.Add(first), "place == nullptr");
+  EXPECT_DEATH(parts.Add(first), "Find<Part>\\(\\) == nullptr");
   EXPECT_DEATH(parts.Get<Second>(), "part != nullptr");
 }
 #endif

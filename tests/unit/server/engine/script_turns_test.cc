@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/dispatch/script_state.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -7,13 +7,18 @@
 //   PARK.ANSWER n text           -> whether a client waited for n
 // Keys are strings here, one that has no characters is deleted.
 
+#include "server/waiting/waiters.h"
+
 #include <gtest/gtest.h>
 
 #include <map>
 
 #include "protocol/text/number_text.h"
+#include "server/clients/clients.h"
 #include "server/commands/shared/rows.h"
+#include "server/dispatch/dispatcher.h"
 #include "server/engine/engine.h"
+#include "server/locks/lock_waits.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "server/clients/host.h"
+#include "server/log/log_service.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/memory_disk.h"
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/clients/host.h"
 #include "tests/unit/server/snapshots/snapshot_world.h"
 
 namespace sluice {

@@ -1,6 +1,7 @@
 // SLUICE.CLOCK: what happens on the way of an ADVANCE happens at its own time and in order.
 #include <gtest/gtest.h>
 
+#include "server/observe/statistics.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

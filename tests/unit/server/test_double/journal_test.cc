@@ -1,6 +1,7 @@
 // SLUICE.JOURNAL: what is recorded, what of it is hidden, cut and forgotten, and what EXPECT says.
 #include <gtest/gtest.h>
 
+#include "server/test_double/request_watch.h"
 #include "tests/support/command_line.h"
 #include "tests/support/engine_fixture.h"
 

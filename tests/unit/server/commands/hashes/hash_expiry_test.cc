@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/observe/statistics.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

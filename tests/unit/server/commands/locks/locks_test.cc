@@ -11,6 +11,7 @@
 #include "protocol/text/concat.h"
 #include "server/engine/engine.h"
 #include "server/locks/lock_service.h"
+#include "server/waiting/waiters.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -1,0 +1,275 @@
+// See engine.h. Here: making the parts (what each is given: engine_parts.cc; which options they are
+// told of: engine_options.cc), sessions that end, what happens once a second, and what the keyspace
+// tells.
+//
+// Drop is the one place that forgets a session: every part that keeps something of it is told
+// there. KeyTouched is on the way of every write and costs one test while no part listens.
+#include "server/engine/assembly.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/dispatch/change_audit.h"
+#include "server/engine/hash_field_expiry.h"
+
+namespace sluice {
+namespace {
+
+// Where all comes from the seed, one seed is to be one run.
+TableKey MasterKey(const EngineOptions& options) {
+  if (options.hash_key) return TableKey(*options.hash_key);
+  return HashKeys(TableKey({options.seed}, true)).Next();
+}
+
+std::string HexDigits(Random& random, size_t count) {
+  std::string text;
+  while (text.size() < count) {
+    uint64_t bits = random();
+    for (int i = 0; i < 16 && text.size() < count; ++i, bits >>= 4) {
+      text.push_back("0123456789abcdef"[bits & 15]);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
+                   const CommandTable& table, EngineOptions chosen, OthersServer& serves_others)
+    : config(configuration),
+      host(its_host),
+      options(std::move(chosen)),
+      others(serves_others),
+      clock(machine_clock),
+      hash_keys(MasterKey(options)),
+      random(options.seed),
+      run_id(HexDigits(random, 40)),
+      wheel(clock.now().ms()),
+      clients(config.settings(), host, clock, statistics),
+      locks(ForLocks(), hash_keys),
+      keyspace(static_cast<int>(config.settings().databases), hash_keys.Next(), wheel, *this),
+      commands(table),
+      users(table.catalogue()),
+      command_counts(table.count()),
+      watches(keyspace, clock, flags, hash_keys.Next()),
+      pubsub(clients, hash_keys),
+      notifications(config.settings().notify_classes, pubsub),
+      tracking(config.settings(), clients, acting, flags, hash_keys),
+      monitors(config.settings(), clients, clock, flags),
+      memory_limit(parts),
+      pause(clients, keyspace, timers, clock, flags),
+      saved_first(clients, keyspace, flags),
+      command_timer(config.settings(), clock, command_counts, slow_log, latency_monitor),
+      client_lines(inputs, clock),
+      access_gate(commands, access_log, clock, script_state, client_lines),
+      dispatcher(ForDispatcher()),
+      parked(ForParkedClients()),
+      access(ForAccess()),
+      waiters(ForWaiters(), hash_keys),
+      scripts(ForScripts(), hash_keys),
+      limits(ForLimits(), hash_keys),
+      facts(options, run_id, clock.now().ms(), keyspace, clients, wheel, ForMemoryAccounts()),
+      key_listeners(flags),
+      snapshots(ForSnapshots()),
+      log(ForLog()) {
+  if (options.movable_clock) {
+    time_control =
+        std::make_unique<TimeControl>(TimeControl::Uses{.movable = *options.movable_clock,
+                                                        .clock = clock,
+                                                        .wheel = wheel,
+                                                        .parked = parked,
+                                                        .clients = clients});
+    request_watch = std::make_unique<RequestWatch>(ForRequestWatch());
+    dispatcher.set_hook(*request_watch);
+  }
+  AddParts();
+  clients.set_closing_listener(parked);
+  KeyListener* const listeners[] = {&watches, &waiters, &limits, &locks, &tracking};
+  for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
+  every_second.fired = [](TimerTask& task) {
+    static_cast<TimerTaskOf<Assembly>&>(task).owner.EverySecond();
+  };
+  ArmEverySecond(1000);
+  FollowConfig();
+  users_fault = access.LoadConfigured();
+}
+
+// Users first: a server that lets everybody in while it loads would be open.
+std::string Assembly::StartLog() {
+  if (!users_fault.empty()) return users_fault;
+  std::string fault = access.LoadFileAtStart();
+  return fault.empty() ? log.Start() : fault;
+}
+
+Assembly::~Assembly() {
+  config.Unfollow(*this);
+  clients.ForEach([this](Session& session) { parked.Abandon(session); });
+  timers.Disarm(every_second);
+}
+
+// --- sessions
+
+void Assembly::Drop(SessionId id) {
+  Session* const session = clients.Find(id);
+  if (!session) return;
+  watches.UnwatchAll(*session);
+  pubsub.Forget(*session);
+  if (!acting.serving_from_within()) RefreshNow();  // others' leases may begin here, between turns
+  tracking.Forget(*session);
+  monitors.Remove(*session);
+  parked.Abandon(*session);
+  saved_first.Forget(*session);
+  if (request_watch) request_watch->Forget(*session);
+  locks.SessionEnded(*session);
+  // The place stays: the batch counts on it.
+  for (Input& input : inputs.list) {
+    if (input.session != session) continue;
+    input.session = nullptr;
+    input.stopped = true;
+  }
+  // Nothing that outlives it knows it any more.
+  assert(!session->parked && !session->tracking && !session->subscribes());
+  assert(!session->transaction || TransactionOf(*session)->watched.empty());
+  assert(session->output.Sound());
+  clients.Remove(*session);
+}
+
+void Assembly::EverySecond() {
+  if (debug_settings.every_second_paused) [[unlikely]]
+    return ArmEverySecond(1000);
+  const std::optional<size_t> client_bytes = clients.CloseOverdue();
+  if (!client_bytes) return ArmEverySecond(1);
+  rates.Sample(statistics, clock.now().ms());
+  facts.Sample(*client_bytes);
+  // A test double's clock may stand still.
+  if (!time_control) defragmenter.EverySecond(facts.MemoryWithClients(*client_bytes));
+  log.EverySecond();
+  snapshots.EverySecond();
+  ArmEverySecond(1000);
+}
+
+// The host of a test double has a timer of its own for it.
+void Assembly::ArmEverySecond(int64_t ms) {
+  if (!time_control) timers.Arm(every_second, clock.now().ms() + ms);
+}
+
+void Assembly::RefreshNow() {
+  if (clock.Refresh()) keyspace.WallStepped();
+}
+
+void Assembly::LoadLog() {
+  const int64_t shift_ms = clock.clock().shift_ms();
+  log.Load();
+  const int64_t by_ms = clock.clock().shift_ms() - shift_ms;
+  if (by_ms != 0) TimeShifted(by_ms);
+}
+
+// What was measured by engine time before the log was loaded, whose time goes on from here, is as
+// long ago as it was. The log's own deadlines are of its time already.
+void Assembly::TimeShifted(int64_t ms) {
+  clients.TimeShifted(ms);
+  keyspace.TimeShifted(ms);
+  locks.TimeShifted(ms);
+  facts.TimeShifted(ms);
+  if (ms < 0) wheel.TurnBack(clock.now().ms());
+  pause.TimeShifted(ms);
+  access_log.TimeShifted(ms);
+  ArmEverySecond(1000);
+}
+
+RandomState Assembly::SaveRandom() const {
+  return {random, hash_keys.Save(), keyspace.hash_keys().Save(), scripts.random};
+}
+
+void Assembly::RestoreRandom(const RandomState& state) {
+  random = state.choices;
+  hash_keys.Restore(state.tables);
+  keyspace.hash_keys().Restore(state.values);
+  scripts.random = state.scripts;
+}
+
+// --- what the keyspace tells
+
+void Assembly::KeyTouched(int db, std::string_view key) {
+  if constexpr (ChangeAudit::kOn) {
+    ChangeAudit& audit = effects.audit();
+    locks.changes_itself() ? audit.TouchedByOwner() : audit.Touched(db, key);
+  }
+  if (flags.Raised(RareFlags::kKeys)) [[unlikely]]
+    key_listeners.KeyTouched(db, key, std::exchange(key_dying, false));
+}
+
+// What locks do by themselves, and what listeners look at, is no doing of the command's.
+void Assembly::KeyLookedUp(int, std::string_view key) {
+  if (!locks.changes_itself()) effects.audit().LookedUp(key);
+}
+
+void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
+  key_dying = flags.Raised(RareFlags::kKeys);  // KeyTouched follows
+  effects.audit().Expiring();
+  const bool is_monitored = latency_monitor.threshold_ns() != INT64_MAX;
+  const int64_t begin = is_monitored ? clock.clock().TickNanos() : 0;
+  ++statistics.expired_keys;
+  statistics.expiry_lateness_ms.Record(late_ms);
+  const ChangeRecorder changes(effects, notifications);
+  if (changes.wants_effects()) changes.Add(db, {"DEL", entry.key()});
+  changes.Announce(kNotifyExpired, "expired", {db, entry.key()});
+  if (!is_monitored) [[likely]]
+    return;
+  const int64_t nanos = clock.clock().TickNanos() - begin;
+  if (nanos >= latency_monitor.threshold_ns())
+    latency_monitor.Note(LatencyEvent::kExpireDel, clock.now().unix_s(), nanos);
+}
+
+void Assembly::ValueIsOver(int db, const Entry& entry) {
+  key_dying = flags.Raised(RareFlags::kKeys);  // KeyTouched follows
+  effects.audit().Expiring();
+  TellHashIsOver(db, entry, ChangeRecorder(effects, notifications), statistics);
+}
+
+void Assembly::ValueDue(Database& db, HashedKey key, Entry& entry) {
+  if (entry.type() != ValueType::kHash) return;
+  TakeExpiredFields({db, key, clock.now(), ChangeRecorder(effects, notifications), statistics},
+                    entry);
+}
+
+void Assembly::KeyCreated(int db, std::string_view key) {
+  ChangeRecorder(effects, notifications).Announce(kNotifyNew, "new", {db, key});
+}
+
+void Assembly::DatabaseReplaced(int db, int other) { key_listeners.DatabaseReplaced(db, other); }
+
+// --- what has to hold between two turns
+
+std::string Assembly::Audit() const {
+  size_t tracked = 0;
+  clients.ForEach([&](const Session& session) { tracked += session.tracking != nullptr; });
+  if (std::string fault = clients.Audit(); !fault.empty()) return fault;
+  if (tracked != tracking.clients()) return "the tracking clients are miscounted";
+  if (acting.current() || acting.caller()) return "a command runs between turns";
+  if (!inputs.list.empty()) return "what was received in a turn is left over";
+  if (std::string fault = parked.Audit(); !fault.empty()) return fault;
+  if (std::string fault = waiters.Audit(); !fault.empty()) return fault;
+  if (std::string fault = tracking.Audit(); !fault.empty()) return fault;
+  return AuditFlags();
+}
+
+// A flag may be raised for nothing, never down while there is something.
+std::string Assembly::AuditFlags() const {
+  if (std::string fault = key_listeners.Audit(); !fault.empty()) return fault;
+  const bool serve = locks.pending() || waiters.any_ready() || limits.any_ready();
+  if (serve && !flags.Raised(RareFlags::kServe)) return "waiters that can go on are not served";
+  const bool shown = monitors.any() || tracking.clients() > 0;
+  if (shown && !flags.Raised(RareFlags::kCommands)) return "commands are shown to no client";
+  if (saved_first.any_held() && !flags.Raised(RareFlags::kSaving))
+    return "commands wait for a snapshot, and none is taken";
+  if (tracking.any_pending()) return "a client is not told what its command has changed";
+  const bool is_paused = pause.mode() != Pause::Mode::kNone;
+  const bool flags_right = is_paused == flags.Raised(RareFlags::kPaused) &&
+                           script_state.busy() == flags.Raised(RareFlags::kLateScript);
+  return flags_right ? "" : "the gates are open, or closed, by mistake";
+}
+
+}  // namespace sluice

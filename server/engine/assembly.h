@@ -1,0 +1,175 @@
+// Assembly: the parts of the server, made in the order of their needs and joined: what each is
+// given (assembly_parts.cc), which options it is told of (assembly_options.cc), what the keyspace
+// tells it, what it does once a second and when a session ends (assembly.cc). The turn goes over
+// them (turn_loop.h). A part knows those that it was given, never all of them.
+//
+// Members stand in the order in which they are made: a part may keep a reference to a later one,
+// and uses it only in turns.
+//
+// Drop is the one place that forgets a session: every part that keeps something of it is told
+// there. KeyTouched is on the way of every write and costs one test while no part listens.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/clients/acting.h"
+#include "server/clients/clients.h"
+#include "server/clients/others_server.h"
+#include "server/config/config.h"
+#include "server/config/debug_settings.h"
+#include "server/core/parts.h"
+#include "server/core/rare_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/command_timer.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/memory_limit.h"
+#include "server/dispatch/pause.h"
+#include "server/dispatch/saved_first.h"
+#include "server/dispatch/transaction.h"
+#include "server/engine/access_control.h"
+#include "server/engine/client_lines.h"
+#include "server/engine/defragmenter.h"
+#include "server/engine/engine_options.h"
+#include "server/engine/facts.h"
+#include "server/engine/inputs.h"
+#include "server/engine/random_state.h"
+#include "server/engine/script_engine.h"
+#include "server/locks/lock_service.h"
+#include "server/log/log_service.h"
+#include "server/notify/key_listeners.h"
+#include "server/notify/monitors.h"
+#include "server/notify/pubsub.h"
+#include "server/notify/tracking.h"
+#include "server/observe/command_counts.h"
+#include "server/snapshots/snapshots.h"
+#include "server/test_double/request_watch.h"
+#include "server/test_double/time_control.h"
+#include "server/waiting/limit_waiters.h"
+#include "server/waiting/parked_clients.h"
+#include "server/waiting/waiters.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/time/timer_task.h"
+
+namespace sluice {
+
+struct Assembly final : KeyspaceObserver, private OptionFollower {
+  // `serves_others` is used in turns alone.
+  Assembly(Config& configuration, Clock& machine_clock, Host& its_host, const CommandTable& table,
+           EngineOptions chosen, OthersServer& serves_others);
+  ~Assembly() override;
+
+  std::string StartLog();  // see Engine
+  void Drop(SessionId id);
+  void EverySecond();
+  void RefreshNow();
+  void LoadLog();
+  RandomState SaveRandom() const;
+  void RestoreRandom(const RandomState& state);
+  std::string Audit() const;
+  // That part of it which costs no look at each client.
+  std::string AuditFlags() const;
+  const Settings& settings() const { return config.settings(); }
+
+  // --- KeyspaceObserver
+  void KeyTouched(int db, std::string_view key) override;
+  void KeyLookedUp(int db, std::string_view key) override;
+  void KeyExpired(int db, const Entry& entry, int64_t late_ms) override;
+  void ValueIsOver(int db, const Entry& entry) override;
+  void KeyCreated(int db, std::string_view key) override;
+  void DatabaseReplaced(int db, int other) override;
+  void ValueDue(Database& db, HashedKey key, Entry& entry) override;
+
+  Config& config;
+  Host& host;
+  const EngineOptions options;
+  OthersServer& others;
+  TurnClock clock;
+  HashKeys hash_keys;
+  Random random;
+  const std::string run_id;
+  RareFlags flags;
+  Acting acting;
+  Statistics statistics;
+  Rates rates;
+  DebugSettings debug_settings;
+  TimerWheel wheel;
+  TimerTasks timers{wheel};
+  Clients clients;
+  Effects effects;
+  Parts parts;
+  LockService locks;  // outlives the locks in the keyspace
+  Keyspace keyspace;
+  const CommandTable& commands;
+  Users users;
+  AccessLog access_log;
+  CommandCounts command_counts;
+  WatchTable watches;
+  PubSub pubsub;
+  Notifications notifications;
+  Tracking tracking;
+  Monitors monitors;
+  MemoryLimit memory_limit;
+  Pause pause;
+  SavedFirst saved_first;
+  ScriptState script_state;
+  LogState log_state;
+  SlowLog slow_log;
+  LatencyMonitor latency_monitor;
+  CommandTimer command_timer;
+  ClientLines client_lines;
+  AccessGate access_gate;
+  Dispatcher dispatcher;
+  ParkedClients parked;
+  AccessControl access;
+  std::string users_fault;  // of the configuration
+  Waiters waiters;
+  ScriptEngine scripts;
+  LimitWaiters limits;
+  Facts facts;
+  Defragmenter defragmenter{parts, timers};
+  KeyListeners key_listeners;
+  Snapshots snapshots;
+  LogService log;
+  std::unique_ptr<TimeControl> time_control;  // of a test double, both
+  std::unique_ptr<RequestWatch> request_watch;
+
+  Inputs inputs;                // of this turn
+  size_t client_bytes_max = 0;  // of all clients together (maxmemory-clients); 0: no limit
+  bool key_dying = false;       // between KeyExpired and the KeyTouched that follows it
+  TimerTaskOf<Assembly> every_second{*this};
+
+ private:
+  // --- assembly_parts.cc
+  LockService::Uses ForLocks();
+  Dispatcher::Uses ForDispatcher();
+  ParkedClients::Uses ForParkedClients();
+  Waiters::Uses ForWaiters();
+  ScriptEngine::Uses ForScripts();
+  LimitWaiters::Uses ForLimits();
+  Snapshots::Uses ForSnapshots();
+  LogService::Uses ForLog();
+  AccessControl::Uses ForAccess();
+  RequestWatch::Uses ForRequestWatch();
+  MemoryAccounts::Owners ForMemoryAccounts();
+  void AddParts();
+
+  // --- assembly_options.cc
+  struct FollowedOptions;
+  static std::span<const FollowedOptions> AllFollowed();
+  void FollowConfig();
+  void WatchPeers();
+  std::optional<std::string> OptionChanged(std::string_view option) override;
+  void MemoryOptionsChanged();
+  void MaxMemoryChanged();
+
+  void ArmEverySecond(int64_t ms);
+  void TimeShifted(int64_t ms);
+};
+
+}  // namespace sluice

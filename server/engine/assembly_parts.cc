@@ -1,0 +1,239 @@
+// What each part is given, and the parts that handlers find by type. A part that is
+// made later than the one it is given to is named here too: a constructor keeps references, and
+// uses none.
+//
+// A new part is named in three places: as a member of Assembly, here with what it uses, and in
+// AddParts if handlers are to find it by its type.
+#include "server/engine/assembly.h"
+
+namespace sluice {
+
+LockService::Uses Assembly::ForLocks() {
+  return {
+      .config = config,
+      .host = host,
+      .clock = clock,
+      .keyspace = keyspace,
+      .changes = ChangeRecorder(effects, notifications),
+      .timers = timers,
+      .clients = clients,
+      .parked = parked,
+      .pause = pause,
+      .acting = acting,
+      .log = log_state,
+      .flags = flags,
+  };
+}
+
+Dispatcher::Uses Assembly::ForDispatcher() {
+  return {
+      .parts = parts,
+      .settings = config.settings(),
+      .random = random,
+      .host = host,
+      .clock = clock,
+      .keyspace = keyspace,
+      .clients = clients,
+      .commands = commands,
+      .counts = command_counts,
+      .timer = command_timer,
+      .effects = effects,
+      .notifications = notifications,
+      .statistics = statistics,
+      .flags = flags,
+      .pause = pause,
+      .saved_first = saved_first,
+      .watches = watches,
+      .monitors = monitors,
+      .tracking = tracking,
+      .script = script_state,
+      .log = log_state,
+      .access = access_gate,
+      .memory = memory_limit,
+  };
+}
+
+AccessControl::Uses Assembly::ForAccess() {
+  return {
+      .config = config,
+      .host = host,
+      .users = users,
+      .log = access_log,
+      .gate = access_gate,
+      .clients = clients,
+      .parked = parked,
+      .commands = commands,
+      .acting = acting,
+  };
+}
+
+ParkedClients::Uses Assembly::ForParkedClients() {
+  return {
+      .clients = clients,
+      .timers = timers,
+      .dispatcher = dispatcher,
+      .timer = command_timer,
+      .counts = command_counts,
+      .tracking = tracking,
+      .acting = acting,
+      .flags = flags,
+  };
+}
+
+Waiters::Uses Assembly::ForWaiters() {
+  return {
+      .parked = parked,
+      .clients = clients,
+      .keyspace = keyspace,
+      .clock = clock,
+      .flags = flags,
+  };
+}
+
+ScriptEngine::Uses Assembly::ForScripts() {
+  return {
+      .settings = config.settings(),
+      .host = host,
+      .clock = clock,
+      .clients = clients,
+      .commands = commands,
+      .counts = command_counts,
+      .dispatcher = dispatcher,
+      .effects = effects,
+      .acting = acting,
+      .flags = flags,
+      .state = script_state,
+      .access = access_gate,
+      .log = log_state,
+      .memory = memory_limit,
+      .others = others,
+  };
+}
+
+LimitWaiters::Uses Assembly::ForLimits() {
+  return {
+      .parts = parts,
+      .clients = clients,
+      .clock = clock,
+      .timers = timers,
+      .parked = parked,
+      .tracking = tracking,
+      .acting = acting,
+      .pause = pause,
+      .flags = flags,
+  };
+}
+
+MemoryAccounts::Owners Assembly::ForMemoryAccounts() {
+  return {
+      .scripts = scripts,
+      .locks = locks,
+      .tracking = tracking,
+      .pubsub = pubsub,
+      .watches = watches,
+      .waiters = waiters,
+      .slow_log = slow_log,
+      .wheel = wheel,
+  };
+}
+
+Snapshots::Uses Assembly::ForSnapshots() {
+  return {
+      .config = config,
+      .host = host,
+      .clock = clock,
+      .clients = clients,
+      .parked = parked,
+      .state = log_state,
+      .flags = flags,
+      .locks = locks,
+      .saved_first = saved_first,
+      .source = {.keyspace = keyspace,
+                 .functions = scripts.functions(),
+                 .policies = limits.policies(),
+                 .fences = locks.memory()},
+      .process_id = options.process->process_id,
+  };
+}
+
+LogService::Uses Assembly::ForLog() {
+  return {
+      .config = config,
+      .host = host,
+      .clock = clock,
+      .clients = clients,
+      .parked = parked,
+      .effects = effects,
+      .dispatcher = dispatcher,
+      .locks = locks,
+      .state = log_state,
+      .flags = flags,
+      .timers = timers,
+      .keyspace = keyspace,
+      .snapshots = snapshots,
+      .others = others,
+      .process_id = options.process->process_id,
+  };
+}
+
+RequestWatch::Uses Assembly::ForRequestWatch() {
+  return {
+      .host = host,
+      .clients = clients,
+      .commands = commands,
+      .clock = clock,
+      .timers = timers,
+      .locks = locks,
+      .random = random,
+      .flags = flags,
+  };
+}
+
+void Assembly::AddParts() {
+  parts.Add(access);
+  parts.Add(access_gate);
+  parts.Add(access_log);
+  parts.Add(acting);
+  parts.Add(client_lines);
+  parts.Add(clients);
+  parts.Add(clock);
+  parts.Add(commands);
+  parts.Add(command_counts);
+  parts.Add(config);
+  parts.Add(debug_settings);
+  parts.Add(dispatcher);
+  parts.Add(effects);
+  parts.Add(facts);
+  parts.Add(defragmenter);
+  parts.Add(flags);
+  parts.Add(host);
+  parts.Add(inputs);
+  parts.Add(keyspace);
+  parts.Add(latency_monitor);
+  parts.Add(limits);
+  parts.Add(locks);
+  parts.Add(log);
+  parts.Add(log_state);
+  parts.Add(memory_limit);
+  parts.Add(monitors);
+  parts.Add(notifications);
+  parts.Add(parked);
+  parts.Add(pause);
+  clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
+  parts.Add(pubsub);
+  parts.Add(rates);
+  if (request_watch) parts.Add(*request_watch);
+  parts.Add(script_state);
+  parts.Add(scripts);
+  parts.Add(slow_log);
+  parts.Add(snapshots);
+  parts.Add(statistics);
+  if (time_control) parts.Add(*time_control);
+  if (options.spaces) parts.Add(*options.spaces);
+  parts.Add(tracking);
+  parts.Add(users);
+  parts.Add(waiters);
+  parts.Add(watches);
+}
+
+}  // namespace sluice

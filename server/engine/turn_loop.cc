@@ -1,0 +1,541 @@
+// See turn_loop.h.
+#include "server/engine/turn_loop.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/same_bytes.h"
+#include "server/engine/assembly.h"
+
+namespace sluice {
+namespace {
+
+// A turn stops taking new batches after this long, so that no client waits for it.
+constexpr int64_t kTurnBudgetNanos = 400'000;
+constexpr int64_t kCpuReadEveryNanos = 250'000;
+// Timers fired or moved in one turn: some 50 µs.
+constexpr size_t kTimersPerTurn = 256;
+// Freeing takes so long a turn, or half as long as its requests took: what they can delete in a
+// turn they have to have made before, at a higher price, so garbage does not pile up. A few big
+// values are no pile: for them no turn takes longer than kLongTurnNanos.
+constexpr int64_t kFreeingNanos = 200'000;
+constexpr int64_t kLongTurnNanos = 1'000'000;
+constexpr size_t kPile = 4;  // values and entries
+// At the end of a crowd's freeing every piece may empty a page, and returning that takes 5 µs.
+constexpr size_t kFreedPerSlice = 32;
+constexpr int kFreeingSlicesMax = 512;  // for clocks that stand still
+constexpr size_t kRearmedPerTurn = 512;
+// Of a request as long as that, the rest is read to where it belongs (as Redis), a piece a turn: as
+// much as there is already, between these bounds. Pieces of 64 KiB wake the loop and acknowledge so
+// often that a SET of 400 MB took 1.4 times the CPU; one of 512 KiB takes about 0.4 ms to read.
+constexpr size_t kReadInPlaceAt = 32 * 1024;
+constexpr size_t kReadInPlaceMin = 64 * 1024;
+constexpr size_t kReadInPlaceMax = 512 * 1024;
+// The build that asserts looks at every client once in so many turns.
+[[maybe_unused]] constexpr uint64_t kTurnsPerAudit = 1024;
+
+}  // namespace
+
+TurnLoop::TurnLoop(Assembly& parts)
+    : on_(parts), batch_(parts.settings(), parts.commands, parts.keyspace) {}
+
+// Bytes of a session that may run become an input of this turn, as they lie in the host's buffer. A
+// session with older bytes, or one that has to wait, has them copied behind those.
+void TurnLoop::Receive(SessionId id, std::string_view bytes) {
+  Session* session = on_.clients.Find(id);
+  if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
+  CountReceived(*session, bytes.size());
+  if (session->received) KeepReceived(*session);
+  // Inside a command the inputs belong to the turn around it.
+  const bool may_run = !session->blocked && !session->paused;
+  if (session->pending.empty() && may_run && !on_.acting.serving_from_within()) {
+    on_.inputs.list.push_back({.session = session, .window = bytes});
+    session->received = true;
+    return;
+  }
+  session->pending.ReserveClosely(session->pending.size() + bytes.size());
+  session->pending.Append(bytes);
+  if (session->pending.size() > on_.clients.QueryBytesMax(*session)) {
+    return on_.clients.CloseOverQueryLimit(*session);
+  }
+  if (may_run) on_.clients.Carry(*session);
+}
+
+std::span<char> TurnLoop::RoomFor(SessionId id) {
+  Session* session = on_.clients.Find(id);
+  if (!session || session->close != CloseMode::kOpen) return {};
+  if (session->blocked || session->paused) return {};
+  const size_t wanted = session->parser.bytes_wanted();
+  const size_t there = session->pending.size() - session->pending_start;
+  if (session->received || wanted < kReadInPlaceAt || wanted <= there) return {};
+  // Growing moves pages, which has its price too. So as much room is made as there are bytes
+  // already: a client that announces much and sends little takes little.
+  const size_t believed = std::min(wanted - there, std::max(there, kReadInPlaceMin));
+  return session->pending.Room(std::min(believed, kReadInPlaceMax), believed);
+}
+
+void TurnLoop::ReceiveInPlace(SessionId id, size_t bytes) {
+  if (bytes == 0) return;
+  Session& session = *on_.clients.Find(id);
+  CountReceived(session, bytes);
+  session.pending.Lengthen(bytes);
+  if (session.pending.size() > on_.clients.QueryBytesMax(session)) {
+    return on_.clients.CloseOverQueryLimit(session);
+  }
+  on_.clients.Carry(session);
+}
+
+void TurnLoop::CountReceived(Session& session, size_t bytes) {
+  on_.statistics.bytes_in += bytes;
+  session.bytes_in += bytes;
+  session.active_ms = on_.clock.now().ms();
+}
+
+// A second piece in one turn: a request may lie across both, so they have to lie together.
+void TurnLoop::KeepReceived(Session& session) {
+  const auto first = std::ranges::find(on_.inputs.list, &session, &Input::session);
+  session.pending.Assign(first->window);
+  session.received = false;
+  on_.inputs.list.erase(first);
+}
+
+// What a command leaves to be done at once is not found here, but by has_left_over.
+void TurnLoop::PassMoment() {
+  assert(on_.inputs.list.empty() && !on_.acting.current() && !on_.acting.serving_from_within());
+  on_.RefreshNow();
+  if (on_.clock.now().ms() == looked_for_work_ms_) [[likely]]
+    return;
+  looked_for_work_ms_ = on_.clock.now().ms();
+  if (NextWork() <= looked_for_work_ms_) RunTurn();
+}
+
+// No bytes and no batch; timers only where some are due.
+std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
+  assert(!args.empty());
+  PassMoment();
+  Session* const found = on_.clients.Find(id);
+  if (!found) [[unlikely]]
+    return std::nullopt;
+  Session& session = *found;
+  assert(!session.blocked && !session.paused);
+  const int64_t begin = on_.clock.Tick();
+  on_.limits.BeginTurn();
+  BeginMemory();
+  if (on_.request_watch) [[unlikely]]
+    on_.request_watch->BeginTurn();
+  const RequestOutcome outcome = Execute(session, args, LookDirectly(args[0]), {});
+  on_.command_timer.EndRun();
+  if (on_.pause.StandsStill()) [[unlikely]]
+    on_.pause.Ran(session);
+  if (on_.log.is_on() || on_.clients.any_to_send() || on_.tracking.clients() > 0) [[unlikely]] {
+    EndTurn(begin);
+  } else {
+    on_.locks
+        .BetweenTurns();  // nobody else hears of it, and it was too short to be counted as a turn
+  }
+  return outcome;
+}
+
+Session* TurnLoop::DirectSession(SessionId id) {
+  PassMoment();
+  Session* const session = on_.clients.Find(id);
+  if (!session || session->conditions != 0 || session->blocked || session->paused ||
+      session->close != CloseMode::kOpen || session->reply_mode != ReplyMode::kOn)
+    return nullptr;
+  const bool anybody_hears =
+      on_.flags.AnyRaised() || on_.effects.wanted() || on_.settings().notify_classes != 0;
+  if (on_.memory_limit.is_set()) return nullptr;  // it may have to make room
+  return anybody_hears ? nullptr : session;
+}
+
+// Programs say the same again, and spell it as it is spelled.
+const Command* TurnLoop::LookDirectly(std::string_view name) {
+  if (!last_direct_ || !SameBytes(last_direct_->spec->name, name)) {
+    last_direct_ = on_.commands.Find(name);
+  }
+  return last_direct_;
+}
+
+bool TurnLoop::has_left_over() const {
+  return on_.waiters.any_ready() || on_.locks.pending() || on_.keyspace.waiting_to_be_freed() > 0 ||
+         on_.clients.any_carried() || on_.limits.any_ready() ||
+         (on_.locks.has_left_over() && !on_.pause.StandsStill()) || on_.snapshots.busy() ||
+         on_.log.loading();
+}
+
+// The order of a turn: due timers fire, requests run, garbage is freed (of which locks hear), and
+// only then do locks end the leases that were over when the requests were read: so a RENEW that had
+// been sent in time counts. Then come slices of what runs in the background, and the answers leave.
+bool TurnLoop::RunTurn() {
+  if (on_.acting.serving_from_within()) return RunNestedTurn();
+  assert(!on_.acting.current());  // a turn inside a command is ServeOthers' to begin
+  on_.RefreshNow();
+  on_.locks.BetweenTurns();
+  const int64_t begin = on_.clock.Tick();
+  const bool crowded =
+      on_.locks.has_left_over() || on_.limits.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
+  if (crowded) [[unlikely]]
+    on_.host.ReturnFreedAtOnce(true);
+  on_.limits.BeginTurn();
+  BeginMemory();
+  if (on_.request_watch) [[unlikely]]
+    on_.request_watch->BeginTurn();
+  if (on_.log.loading()) [[unlikely]]
+    on_.LoadLog();
+  const bool is_loading = on_.log.loading();
+  const uint64_t commands = on_.statistics.commands;
+  const int64_t read_ms = on_.clock.now().ms();
+  const bool travels = !is_loading && on_.time_control && on_.time_control->travels();
+  const bool timers_left = is_loading || (travels ? PassTime(begin) : RunTimers());
+  TakeCarried();
+  RunInputs(begin);
+  const bool evictions_left = on_.memory_limit.Continue();
+  const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
+  on_.pause.TurnEnded();
+  const bool locks_left = !is_loading && on_.locks.Continue(read_ms);
+  const bool rearm_left = on_.keyspace.RearmSlice(on_.clock.now(), kRearmedPerTurn);
+  const bool tracked_left = on_.tracking.LimitSlice();
+  const bool snapshot_left =
+      on_.snapshots.busy() && on_.snapshots.Slice(/*quiet=*/on_.statistics.commands == commands);
+  EndTurn(begin);
+  if (crowded || freed) [[unlikely]]
+    on_.host.ReturnFreedAtOnce(false);
+  return timers_left || evictions_left || locks_left || on_.keyspace.waiting_to_be_freed() > 0 ||
+         rearm_left || tracked_left || snapshot_left || on_.clients.any_carried() ||
+         on_.limits.any_ready() || (on_.time_control && on_.time_control->travels()) ||
+         (on_.request_watch && on_.request_watch->any_to_send());
+}
+
+// What all but the keyspace takes is counted once a turn.
+void TurnLoop::BeginMemory() {
+  if (!on_.memory_limit.is_set()) [[likely]]
+    return;
+  on_.memory_limit.BeginTurn(on_.facts.MemoryBesideKeys() + on_.clients.accounted_bytes());
+}
+
+// As Redis: however little was asked for, some 128 KB are needed to be able to talk. A client that
+// holds locks by its connection goes last: others' safety hangs on it.
+void TurnLoop::EvictClients() {
+  if (on_.client_bytes_max == 0) [[likely]]
+    return;
+  on_.clients.EvictAbove(
+      on_.client_bytes_max,
+      [this](const Session& session) { return on_.locks.HoldsBySession(session); },
+      [this](const Session& session) { return on_.client_lines.Describe(session, {}); });
+}
+
+bool TurnLoop::FreeGarbage(int64_t turn_begin) {
+  const size_t waiting = on_.keyspace.waiting_to_be_freed();
+  if (waiting == 0) [[likely]]
+    return false;
+  on_.host.ReturnFreedAtOnce(true);  // by the turn's end; it may be the first that frees
+  const int64_t begin = on_.clock.Tick();
+  // By the CPU's clock: a turn that was kept off the processor took long and made nothing.
+  int64_t took = begin - turn_begin;
+  const int64_t cpu_us = took > 2 * kFreeingNanos ? on_.clock.clock().CpuMicros() : 0;
+  if (cpu_us > 0) took = std::min(took, (cpu_us - cpu_us_) * 1000);
+  const int64_t budget = waiting > kPile ? std::max(kFreeingNanos, took / 2)
+                                         : std::min(kFreeingNanos, kLongTurnNanos - took);
+  bool is_left = on_.keyspace.FreeSlice(kFreedPerSlice);
+  for (int i = 1; is_left && i < kFreeingSlicesMax && on_.clock.Tick() - begin < budget; ++i) {
+    is_left = on_.keyspace.FreeSlice(kFreedPerSlice);
+  }
+  on_.statistics.freed_lazily += waiting - on_.keyspace.waiting_to_be_freed();
+  return true;
+}
+
+// --- turns inside a command
+
+void TurnLoop::ServeOthers(Session& caller) {
+  if (on_.acting.serving_from_within()) return;
+  on_.command_timer.EndRun();
+  {
+    // A script in a log that DEBUG LOADAOF plays is no client: it runs inside that one's command.
+    Session& around = on_.acting.current() ? *on_.acting.current() : caller;
+    const Acting::Within within(on_.acting, around);
+    const TurnClock::Going going(on_.clock);
+    SetAside(around);
+    on_.host.Poll();
+  }
+  on_.clock.Tick();
+}
+
+// What this turn still held of other clients' requests becomes their own again, so that they are
+// answered now and not after the script.
+void TurnLoop::SetAside(Session& caller) {
+  for (Input& input : on_.inputs.list) {
+    if (!input.session || input.session == &caller) continue;
+    Session& session = *input.session;
+    const bool requests_left = input.position < input.parsed;
+    if (requests_left) session.parser.Reset();  // it has read ahead of what has been run
+    KeepRest(input);
+    if (requests_left && !session.pending.empty() && !session.blocked && !session.paused) {
+      on_.clients.Carry(session);
+    }
+    input.session = nullptr;
+    input.stopped = true;
+  }
+}
+
+// The inputs and the batch of the turn around it are laid aside and put back: the turn goes on when
+// its command has ended.
+bool TurnLoop::RunNestedTurn() {
+  std::vector<Input> outer_inputs = std::exchange(on_.inputs.list, {});
+  Batch outer_batch = std::exchange(batch_, Batch(on_.settings(), on_.commands, on_.keyspace));
+  const int64_t begin = on_.clock.Tick();
+  TakeCarried();
+  RunInputs(begin);
+  on_.inputs.list = std::move(outer_inputs);
+  batch_ = std::move(outer_batch);
+  on_.tracking.Broadcast();
+  on_.log.EndTurn();
+  on_.clients.SendAll();
+  CloseAll();
+  return on_.clients.any_carried();
+}
+
+// Sessions with unfinished business in `pending` take part in this turn, before newcomers.
+void TurnLoop::TakeCarried() {
+  if (!on_.clients.any_carried()) return;
+  std::vector<Input>& inputs = on_.inputs.list;
+  const auto received = static_cast<ptrdiff_t>(inputs.size());
+  for (const SessionId id : on_.clients.TakeCarried()) {
+    Session* session = on_.clients.Find(id);
+    if (!session) continue;
+    assert(session->carried);
+    session->carried = false;
+    if (session->pending.empty() || session->blocked || session->paused) continue;
+    const auto window = session->pending.view().substr(session->pending_start);
+    inputs.push_back({.session = session, .window = window, .from_pending = true});
+  }
+  std::rotate(inputs.begin(), inputs.begin() + received, inputs.end());
+}
+
+// Batch by batch until the inputs or the time are used up; the rest is carried to the next turn.
+void TurnLoop::RunInputs(int64_t turn_begin) {
+  std::vector<Input>& inputs = on_.inputs.list;
+  size_t at = 0;
+  while (at < inputs.size() && batch_.Parse(inputs, at)) {
+    batch_.Prefetch(inputs);
+    RunBatch();
+    if (on_.clock.Tick() - turn_begin > kTurnBudgetNanos || on_.memory_limit.has_spent_turn()) {
+      // A session that got no share of this turn is first in the next.
+      std::stable_partition(inputs.begin(), inputs.end(),
+                            [](const Input& input) { return input.position == 0; });
+      break;
+    }
+  }
+  for (Input& input : on_.inputs.list) {
+    if (input.session) KeepRest(input);
+  }
+  inputs.clear();
+}
+
+void TurnLoop::RunBatch() {
+  on_.clock.Tick();  // timers and parsing are not the first command's time
+  for (const Batch::Request& request : batch_.requests()) {
+    Input& input = on_.inputs.list[request.input];
+    if (input.stopped) continue;
+    if (RunRequest(*input.session, request)) {
+      input.position = request.broken ? input.window.size() : request.end;
+    } else {
+      input.stopped = true;
+    }
+  }
+  on_.command_timer.EndRun();
+  for (const Batch::Request& request : batch_.requests()) {
+    if (Session* session = on_.inputs.list[request.input].session) session->parser.ReleaseInline();
+  }
+}
+
+// False: it has to wait, with all behind it.
+bool TurnLoop::RunRequest(Session& session, const Batch::Request& request) {
+  if (session.close != CloseMode::kOpen || session.blocked || session.paused) return false;
+  if (request.broken) {
+    ProtocolError(session);
+  } else if (request.arguments > 0) {
+    return Execute(session, batch_.ArgsOf(request), request.command, request.key) !=
+           RequestOutcome::kHeld;
+  }
+  return true;
+}
+
+// What of an input has not been run stays with its session.
+void TurnLoop::KeepRest(Input& input) {
+  Session& session = *input.session;
+  session.received = false;
+  const absl::Cleanup account = [this, &session] { on_.clients.Account(session); };
+  if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
+  if (session.close != CloseMode::kOpen) {
+    session.pending = {};
+  } else if (!input.from_pending) {
+    session.pending.Assign(input.window.substr(input.position));
+  } else if (!session.pending.empty()) {  // else it has become a value (TakeArgument)
+    session.pending_start += input.position;
+    if (session.pending_start > session.pending.size() / 2) {
+      session.pending.Assign(session.pending.view().substr(session.pending_start));
+      session.pending_start = 0;
+    }
+  }
+  if (session.pending.empty()) {
+    session.pending_start = 0;
+    session.pending = {};  // without the room
+  } else if (!input.starved && !session.blocked && !session.paused) {
+    on_.clients.Carry(session);
+  }
+}
+
+RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* command,
+                                 HashedKey key) {
+  const ReplyMode reply_mode = session.reply_mode;
+  if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
+  if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
+  RequestOutcome outcome;
+  {
+    const Acting::As client(on_.acting, session);
+    outcome = on_.dispatcher.Execute(session, args, command, key);
+    if (outcome == RequestOutcome::kHeld) session.reply_mode = reply_mode;
+    if (on_.flags.Raised(RareFlags::kServe) && !on_.acting.serving_from_within()) [[unlikely]] {
+      ServeWaiters();
+      on_.command_timer.Skip();
+    }
+  }
+  if (session.tracking || on_.flags.Raised(RareFlags::kPending)) [[unlikely]]
+    on_.tracking.CommandDone(session);
+  if (session.output.overflowed()) [[unlikely]] {
+    on_.clients.CheckOutputLimit(session);
+    on_.clients.QueueSend(session);
+  }
+  if (!session.output.empty() && !session.queued_to_send) on_.clients.QueueSend(session);
+  return outcome;
+}
+
+// Each may give the other something to do.
+void TurnLoop::ServeWaiters() {
+  do {
+    if (on_.locks.pending()) on_.locks.CatchUp();
+    if (on_.waiters.any_ready()) on_.waiters.ServeReady();
+    if (on_.limits.any_ready()) on_.limits.ServeReady();
+  } while (on_.locks.pending() || on_.waiters.any_ready());
+  if (!on_.limits.any_ready()) on_.flags.Lower(RareFlags::kServe);
+}
+
+void TurnLoop::ProtocolError(Session& session) {
+  on_.clients.SinkOf(session).Error(Concat("ERR ", session.parser.error()));
+  on_.clients.Close(session, CloseMode::kAfterReply);
+}
+
+bool TurnLoop::RunTimers() {
+  const int64_t now_ms = on_.clock.now().ms();
+  const int64_t begin = on_.clock.tick();
+  const size_t spent = on_.wheel.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
+    ++timers_fired_;
+    if (node.kind() == TimerKind::kEntry) return on_.keyspace.TimerFired(node, on_.clock.now());
+    if (node.kind() == TimerKind::kValue)
+      return on_.keyspace.ValueTimerFired(node, on_.clock.now());
+    TimerTask& task = reinterpret_cast<TimerTask&>(node);
+    task.fired(task);
+  });
+  if (spent > 0) {
+    const int64_t nanos = on_.clock.Tick() - begin;
+    on_.statistics.expiry_ns += nanos;
+    if (nanos >= on_.latency_monitor.threshold_ns()) [[unlikely]]
+      on_.latency_monitor.Note(LatencyEvent::kExpireCycle, on_.clock.now().unix_s(), nanos);
+  }
+  ServeWaiters();  // keys that were found expired are noted too
+  return spent >= kTimersPerTurn;
+}
+
+// A slice of a journey: from moment to moment, each settled before the next one. True: there is
+// more of it, or something is left at this moment.
+bool TurnLoop::PassTime(int64_t turn_begin) {
+  while (!SettleMoment(turn_begin)) {
+    if (on_.time_control->Step(timers_fired_)) {
+      on_.RefreshNow();
+    } else if (!on_.time_control->travels()) {
+      return false;
+    }
+    if (on_.clock.Tick() - turn_begin > kTurnBudgetNanos) return true;
+  }
+  return true;
+}
+
+// What a turn without requests does for the time; true when something is left to be done before it
+// may go on.
+bool TurnLoop::SettleMoment(int64_t turn_begin) {
+  const bool timers_left = RunTimers();
+  FreeGarbage(turn_begin);
+  const bool locks_left = on_.locks.Continue(on_.clock.now().ms());
+  const bool rearm_left = on_.keyspace.RearmSlice(on_.clock.now(), kRearmedPerTurn);
+  const bool requests_go_on = on_.pause.StandsStill() && !on_.pause.is_on();
+  return timers_left || locks_left || rearm_left || requests_go_on || on_.limits.any_ready() ||
+         on_.keyspace.waiting_to_be_freed() > 0;
+}
+
+int64_t TurnLoop::NextWork() const {
+  const bool at_once = on_.log.loading() || on_.clients.any_to_send() ||
+                       on_.clients.any_carried() || on_.waiters.any_ready() ||
+                       on_.limits.any_ready() || on_.locks.pending() || on_.log.any_synced() ||
+                       (on_.request_watch && on_.request_watch->any_to_send()) ||
+                       (on_.locks.has_left_over() && !on_.pause.StandsStill()) ||
+                       (on_.pause.StandsStill() && !on_.pause.is_on());
+  if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
+  return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
+}
+
+// Reading the CPU's clock is a system call. A turn that was short by the cheap clock is counted
+// with that time, which CPU time cannot exceed; the CPU's clock is read for long ones, and often
+// enough that what lies between two readings is no more than kCpuReadEveryNanos.
+void TurnLoop::EndTurn(int64_t begin) {
+  on_.tracking.Broadcast();
+  do {
+    on_.log.EndTurn();
+    on_.clients.SendAll();
+    CloseAll();
+    EvictClients();  // by what is left when all has been sent that can be
+    on_.tracking.Broadcast();
+  } while (on_.clients.any_to_send());  // the locks of those that were closed may be others' now
+  on_.log.EndTurn();
+  assert(on_.AuditFlags().empty());
+  assert(on_.statistics.turns % kTurnsPerAudit != 0 || on_.Audit().empty());
+  on_.locks.BetweenTurns();
+  ++on_.statistics.turns;
+  const int64_t wall_us = (on_.clock.Tick() - begin) / 1000;
+  if (const uint64_t handed_over = on_.locks.counts().hand_overs; handed_over != handed_over_)
+      [[unlikely]] {
+    on_.statistics.hand_over_us.Record(wall_us, handed_over - handed_over_);
+    handed_over_ = handed_over;
+  }
+  if (on_.clock.tick() - cpu_read_tick_ < kCpuReadEveryNanos)
+    return on_.statistics.turn_cpu_us.Record(wall_us);
+  const int64_t cpu_us = on_.clock.clock().CpuMicros();
+  on_.statistics.turn_cpu_us.Record(std::min(wall_us, cpu_us - cpu_us_));
+  cpu_us_ = cpu_us;
+  cpu_read_tick_ = on_.clock.tick();
+}
+
+// A client whose command runs around this turn cannot be dropped yet: it goes when that has ended.
+void TurnLoop::CloseAll() {
+  for (const SessionId id : on_.clients.TakeClosed()) {
+    if (!on_.clients.Find(id)) continue;
+    if (!on_.acting.MayTouch(id)) {
+      on_.clients.CloseLater(id);
+      continue;
+    }
+    on_.Drop(id);
+    on_.host.Closed(id);
+  }
+}
+
+void TurnLoop::Sent(SessionId id) {
+  Session* const session = on_.clients.Find(id);
+  if (!session || !on_.clients.Sent(*session)) return;
+  on_.Drop(id);
+  on_.host.Closed(id);
+}
+
+}  // namespace sluice

@@ -1,0 +1,86 @@
+// TurnLoop: a turn of the engine. What came in is run in batches, due timers fire, what was
+// answered is handed to the host; and the turns inside a turn that serve others while a script is
+// slow.
+//
+// Each step has a bound of its own: 400 µs of requests, 256 timers, 200 µs of freeing, slices of
+// the rest. What is left over is Run's answer, and the host comes again at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "protocol/args.h"
+#include "server/clients/session.h"
+#include "server/core/request_outcome.h"
+#include "server/dispatch/command.h"
+#include "server/engine/batch.h"
+
+namespace sluice {
+
+struct Assembly;
+struct Input;
+
+class TurnLoop {
+ public:
+  explicit TurnLoop(Assembly& parts);
+
+  // As Engine's methods of these names.
+  void Receive(SessionId id, std::string_view bytes);
+  std::span<char> RoomFor(SessionId id);
+  void ReceiveInPlace(SessionId id, size_t bytes);
+  bool RunTurn();
+  std::optional<RequestOutcome> RunNow(SessionId id, Args args);
+  Session* DirectSession(SessionId id);
+  bool has_left_over() const;
+  int64_t NextWork() const;
+  void Sent(SessionId id);
+
+  // The turn inside the turn: see OthersServer.
+  void ServeOthers(Session& caller);
+
+ private:
+  // --- what was received
+  void TakeCarried();
+  void RunInputs(int64_t turn_begin);
+  void RunBatch();
+  bool RunRequest(Session& session, const Batch::Request& request);
+  RequestOutcome Execute(Session& session, Args args, const Command* command, HashedKey key);
+  void KeepReceived(Session& session);
+  void KeepRest(Input& input);
+  void CountReceived(Session& session, size_t bytes);
+  void ProtocolError(Session& session);
+
+  // --- RunNow's
+  void PassMoment();
+  const Command* LookDirectly(std::string_view name);
+
+  // --- turns inside a command
+  bool RunNestedTurn();
+  void SetAside(Session& caller);
+
+  // --- the steps beside requests
+  bool RunTimers();
+  bool PassTime(int64_t turn_begin);
+  bool SettleMoment(int64_t turn_begin);
+  void ServeWaiters();
+  bool FreeGarbage(int64_t turn_begin);
+  void BeginMemory();
+  void EvictClients();
+  void EndTurn(int64_t begin);
+  void CloseAll();
+
+  Assembly& on_;
+  Batch batch_;
+  // RunNow's: the command that it ran last, and when it looked for work that is due.
+  const Command* last_direct_ = nullptr;
+  int64_t looked_for_work_ms_ = -1;
+  uint64_t handed_over_ = 0;  // waits for locks whose latency has been counted
+  uint64_t timers_fired_ = 0;
+  int64_t cpu_us_ = 0;  // of the thread, when it was last read
+  int64_t cpu_read_tick_ = 0;
+};
+
+}  // namespace sluice
