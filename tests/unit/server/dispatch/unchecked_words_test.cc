@@ -24,11 +24,11 @@ constexpr std::string_view kWords[] = {
     "LIMIT", "BY",   "GET",  "SET", "COUNT", "NOACK",  "GROUP", "STREAMS", "BLOCK",  "FIELDS",
     "KEYS",  "IFEQ", "IFNE", "NX",  "XX",    "POLICY", "PEEK",  "COST",    "WINDOW", "FENCED"};
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 // The names of all rows, subcommands with their container.
-std::vector<Words> AllNames(const CommandTable& table) {
-  std::vector<Words> names;
+std::vector<WordList> AllNames(const CommandTable& table) {
+  std::vector<WordList> names;
   for (const Command* command : table.all()) {
     names.push_back({std::string(command->spec->name)});
     for (const Command* sub : command->subcommands) {
@@ -38,7 +38,7 @@ std::vector<Words> AllNames(const CommandTable& table) {
   return names;
 }
 
-Words With(Words words, size_t more, std::mt19937_64& random) {
+WordList With(WordList words, size_t more, std::mt19937_64& random) {
   for (; more > 0; --more) words.emplace_back(kWords[random() % std::size(kWords)]);
   return words;
 }
@@ -46,7 +46,7 @@ Words With(Words words, size_t more, std::mt19937_64& random) {
 // Words behind which lie others that may not be looked at.
 class GuardedWords {
  public:
-  explicit GuardedWords(const Words& words) : count_(words.size()) {
+  explicit GuardedWords(const WordList& words) : count_(words.size()) {
     views_.assign(words.begin(), words.end());
     views_.resize(count_ + 16, std::string_view(reinterpret_cast<const char*>(8), 8));
   }
@@ -61,9 +61,9 @@ TEST(UncheckedWords, PositionsLieInsideTheRequest) {
   const CommandTable table(AllFamilies());
   std::mt19937_64 random(TestSeed(1));
   size_t requests = 0;
-  for (const Words& name : AllNames(table)) {
+  for (const WordList& name : AllNames(table)) {
     for (int round = 0; round < 40; ++round) {
-      Words words = With(name, round % (kWordsMax + 1), random);
+      WordList words = With(name, round % (kWordsMax + 1), random);
       if (round >= 30) words.insert(words.begin(), {"FENCED", "lock", "1"});
       const GuardedWords guarded(words);
       const std::optional<Request> request = table.Check(guarded.args());
@@ -89,15 +89,15 @@ TEST(UncheckedWords, PositionsLieInsideTheRequest) {
 class UncheckedWordsEverywhere : public testing::Test {
  protected:
   // None of what is sent runs: its token is one that was never given.
-  static std::vector<Words> EntrancesOf(const Words& words) {
-    std::vector<Words> all;
-    const auto add = [&all](Words front, const Words& back) {
+  static std::vector<WordList> EntrancesOf(const WordList& words) {
+    std::vector<WordList> all;
+    const auto add = [&all](WordList front, const WordList& back) {
       front.insert(front.end(), back.begin(), back.end());
       all.push_back(std::move(front));
     };
-    Words fenced = {"FENCED", "lock", "9"};
+    WordList fenced = {"FENCED", "lock", "9"};
     fenced.insert(fenced.end(), words.begin(), words.end());
-    for (const Words& request : {words, fenced}) {
+    for (const WordList& request : {words, fenced}) {
       add({"COMMAND", "GETKEYS"}, request);
       add({"COMMAND", "GETKEYSANDFLAGS"}, request);
       add({"ACL", "DRYRUN", "few"}, request);
@@ -110,8 +110,8 @@ class UncheckedWordsEverywhere : public testing::Test {
   }
 
   // Where the words of `client` come to lie stood those of another client.
-  void Ask(TestClient& client, const Words& request) {
-    Words others(64, std::string(kSecret));
+  void Ask(TestClient& client, const WordList& request) {
+    WordList others(64, std::string(kSecret));
     others[0] = "PING";
     other_.Send(others);
     other_.TakeBytes();
@@ -125,12 +125,12 @@ class UncheckedWordsEverywhere : public testing::Test {
   void AskAll(const std::string& user) {
     const CommandTable table(AllFamilies());
     std::mt19937_64 random(TestSeed(2));
-    for (const Words& name : AllNames(table)) {
+    for (const WordList& name : AllNames(table)) {
       for (size_t more = 0; more <= kWordsMax; ++more) {
-        const Words words = With(name, more, random);
+        const WordList words = With(name, more, random);
         TestClient& client = server_.Connect();
         if (!user.empty()) client.Run({"AUTH", user, "pw"});
-        for (const Words& request : EntrancesOf(words)) Ask(client, request);
+        for (const WordList& request : EntrancesOf(words)) Ask(client, request);
         client.Run({"MULTI"});
         if (name[0] != "SHUTDOWN") Ask(client, words);
         if (!client.closed()) client.Disconnect();
@@ -159,7 +159,7 @@ TEST_F(UncheckedWordsEverywhere, BesideASnapshot) {
   server_.set_aside_waits(true);
   other_.Line("BGSAVE");
   AskAll({});
-  while (server_.RunAsideNow()) {
+  while (server_.RunBackgroundNow()) {
   }
 }
 

@@ -435,7 +435,7 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"tls-dh-params-file", "tests/smoke/tls.py"},
     {"stop-writes-on-bgsave-error", "tests/unit/server/snapshots/snapshots_test.cc"},
     {"rdb-key-save-delay", "tests/unit/server/snapshots/snapshots_test.cc"},
-    {"maxmemory-samples", "tests/unit/server/engine/memory_limit_test.cc"},
+    {"maxmemory-samples", "tests/unit/server/dispatch/memory_limit_test.cc"},
     {"session-grace-ms", "tests/unit/server/log/restart_grace_test.cc"},
     {"lock-restart-grace", "tests/unit/server/log/restart_grace_test.cc"},
     {"lock-restart-grace-max", "tests/unit/server/log/restart_grace_test.cc"},
@@ -446,7 +446,7 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
 };
 
 std::string FileOfSources(std::string_view path) {
-  constexpr std::string_view kHere = "tests/unit/server/settings_act_test.cc";
+  constexpr std::string_view kHere = "tests/unit/server/config/settings_act_test.cc";
   std::string file = __FILE__;
   file.resize(file.size() - kHere.size());
   std::ifstream in(file + std::string(path));
