@@ -37,30 +37,31 @@ struct AllocatorUsage {
 
 // What runs beside the engine, by what it is for. Each has an order of its own, and a thread where
 // the host has any: a snapshot's long sync keeps no answer from a client.
-enum class AsideLane : uint8_t {
+enum class WorkerLane : uint8_t {
   kLog,       // the log, and the fence mark: clients wait for it
   kSnapshot,  // snapshots and bases of the log
 };
-inline constexpr size_t kAsideLanes = 2;
+inline constexpr size_t kWorkerLanes = 2;
 
 // What the process gives to all engines in it.
 class ProcessHost {
  public:
   virtual ~ProcessHost() = default;
   // Runs `work` beside the engine, behind all of its lane: on another thread, if the host has one.
-  // Then `done`: at once, between two turns, or as said below. Returns a number for AwaitAside.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with workers keep both.
-  virtual uint64_t RunAside(AsideLane lane, std::function<void()> work,
-                            std::function<void()> done) {
+  // Then `done`: at once, between two turns, or as said below. Returns a number for
+  // AwaitBackground. NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with workers keep
+  // both.
+  virtual uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
+                                   std::function<void()> done) {
     static_cast<void>(lane);
     work();
     done();
     return 0;
   }
   // Waits for this one, whose `done` runs here; that of others waits for the turn's end.
-  virtual void AwaitAside(uint64_t number) { static_cast<void>(number); }
+  virtual void AwaitBackground(uint64_t number) { static_cast<void>(number); }
   // Waits for all of it.
-  virtual void FinishAside() {}
+  virtual void FinishBackground() {}
   // Of a test double: calls it once, between two turns, when so much real time has passed.
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) {
     static_cast<void>(real_ms), static_cast<void>(call);

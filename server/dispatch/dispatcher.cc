@@ -116,7 +116,7 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
   session.last_command = &command.full_name;
   session.keeps_caching = command.container && (command.container->spec->flags & kKeepsCaching);
   const bool is_plain = (session.conditions & ~uint32_t{kRestricted}) == 0 &&
-                        !on_.flags.Raised(RareFlags::kGates) &&
+                        !on_.flags.Raised(SlowPathFlags::kGates) &&
                         !(command.spec->flags & (kProtected | kOnlyReplayed));
   if (!is_plain) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) {
@@ -158,7 +158,7 @@ std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Re
     session.keeps_caching = true;  // CLIENT CACHING is for when it runs
     return RequestOutcome::kHeld;
   }
-  if (on_.flags.Raised(RareFlags::kSaving) &&
+  if (on_.flags.Raised(SlowPathFlags::kSaving) &&
       on_.saved_first.Holds(session, request, FlagsOf(request))) {
     on_.saved_first.Hold(session);
     session.keeps_caching = true;
@@ -231,7 +231,7 @@ void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
 
   CommandStatistics& own = on_.counts.Of(command.number);
   if (!call.woken) [[likely]] {
-    if (on_.flags.Raised(RareFlags::kCommands)) [[unlikely]]
+    if (on_.flags.Raised(SlowPathFlags::kCommands)) [[unlikely]]
       ShowAndTrack(session, request);
     ++statistics.commands;
     ++own.calls;
@@ -291,7 +291,7 @@ void Dispatcher::ShowAndTrack(Session& session, const Request& request) {
     on_.monitors.Show(session, request.args, hidden_);
   }
   if (!on_.monitors.any() && on_.tracking.clients() == 0) {
-    return on_.flags.Lower(RareFlags::kCommands);
+    return on_.flags.Lower(SlowPathFlags::kCommands);
   }
   if (!(spec.flags & kReadOnly) || (spec.categories & kCatScripting)) return;
   const RunningScript* const script = on_.script.now_running();

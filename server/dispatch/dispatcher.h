@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "server/clients/session.h"
-#include "server/core/rare_flags.h"
 #include "server/core/request_outcome.h"
+#include "server/core/slow_path_flags.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/gates.h"
 #include "server/dispatch/request_hook.h"
@@ -50,7 +50,7 @@ class Dispatcher {
     Effects& effects;
     Notifications& notifications;
     Statistics& statistics;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     Pause& pause;
     SavedFirst& saved_first;
     WatchTable& watches;
@@ -64,7 +64,7 @@ class Dispatcher {
   explicit Dispatcher(const Uses& uses)
       : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.access) {}
 
-  // Shows it clients' requests while RareFlags::kHooked is raised.
+  // Shows it clients' requests while SlowPathFlags::kHooked is raised.
   void set_hook(RequestHook& hook) { hook_ = &hook; }
   RequestHook& hook() const { return *hook_; }
 
@@ -101,7 +101,7 @@ class Dispatcher {
   RequestOutcome Pass(Session& session, Args words, const Command* command, HashedKey first_key,
                       bool hook_saw_it);
   std::optional<RequestOutcome> StopAtGates(Session& session, const Request& request);
-  bool IsHooked() const { return on_.flags.Raised(RareFlags::kHooked); }
+  bool IsHooked() const { return on_.flags.Raised(SlowPathFlags::kHooked); }
   RequestOutcome ShowToHook(Session& session, const RequestHook::Arrival& arrival,
                             HashedKey first_key);
   void RefuseWords(Session& session, Args words, const Command* known);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "protocol/text/glob.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/config/config.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
@@ -153,7 +153,7 @@ void MemoryLimit::BeginTurn(size_t bytes_beside) {
 // A client that caches hears of keys that went for its own command before the command's reply, and
 // with NOLOOP, too: what it may have read then, it had read before.
 bool MemoryLimit::Admits(MemoryNeed need) {
-  const Acting::Apart apart(parts_.Get<Acting>());
+  const CurrentClient::Apart apart(parts_.Get<CurrentClient>());
   const Room room = MakeRoom();
   NoteRoom(room);
   state_->is_full = room == Room::kNone;

@@ -10,7 +10,7 @@
 namespace sluice {
 
 Pause::Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const TurnClock& clock,
-             RareFlags& flags)
+             SlowPathFlags& flags)
     : clients_(clients), keyspace_(keyspace), timers_(timers), clock_(clock), flags_(flags) {
   end_.fired = [](TimerTask& task) { static_cast<TimerTaskOf<Pause>&>(task).owner.End(); };
 }
@@ -21,7 +21,7 @@ void Pause::Start(Mode mode, int64_t ms) {
   if (!StandsStill()) began_ms_ = clock_.now().ms();
   mode_ = std::max(mode_, mode);
   until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
-  flags_.Raise(RareFlags::kPaused);
+  flags_.Raise(SlowPathFlags::kPaused);
   keyspace_.set_expiry_allowed(false);
   timers_.Arm(end_, until_ms_);
 }
@@ -33,8 +33,8 @@ void Pause::End() {
   mode_ = Mode::kNone;
   until_ms_ = 0;
   ended_ms_ = clock_.now().ms();
-  flags_.Lower(RareFlags::kPaused);
-  flags_.Raise(RareFlags::kServe);  // those that waited for a limit
+  flags_.Lower(SlowPathFlags::kPaused);
+  flags_.Raise(SlowPathFlags::kServe);  // those that waited for a limit
   for (const SessionId id : std::exchange(held_, {})) {
     if (Session* session = clients_.Find(id)) {
       session->paused = false;

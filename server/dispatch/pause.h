@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "server/clients/clients.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_task.h"
@@ -24,7 +24,7 @@ class Pause {
   enum class Mode : uint8_t { kNone, kWrite, kAll };
 
   Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const TurnClock& clock,
-        RareFlags& flags);
+        SlowPathFlags& flags);
   ~Pause() { timers_.Disarm(end_); }
 
   // For `ms` from now. A second PAUSE keeps the later end and the stricter mode, as Redis does.
@@ -59,7 +59,7 @@ class Pause {
   Keyspace& keyspace_;
   TimerTasks& timers_;
   const TurnClock& clock_;
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   Mode mode_ = Mode::kNone;
   int64_t began_ms_ = 0;
   int64_t until_ms_ = 0;

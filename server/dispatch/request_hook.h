@@ -5,7 +5,7 @@
 //   Arrived ── kRun ──▶ it runs ──▶ Ran ── it waits (Session::blocked) ──▶ Answering ─▶ Answered
 //           └─ kHeld: shown again when its session goes on
 //
-// It is asked only while RareFlags::kHooked is raised.
+// It is asked only while SlowPathFlags::kHooked is raised.
 #pragma once
 
 #include <span>

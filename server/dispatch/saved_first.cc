@@ -76,7 +76,7 @@ void SavedFirst::Saved(bool is_full) {
 // The snapshot is done, or given up: no value is needed any more.
 void SavedFirst::End() {
   is_full_ = false;
-  flags_.Lower(RareFlags::kSaving);
+  flags_.Lower(SlowPathFlags::kSaving);
   Resume(/*all=*/true);
 }
 

@@ -21,7 +21,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "protocol/args.h"
 #include "server/clients/clients.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/dispatch/command_table.h"
 #include "storage/keyspace/keyspace.h"
 
@@ -29,7 +29,7 @@ namespace sluice {
 
 class SavedFirst {
  public:
-  SavedFirst(Clients& clients, Keyspace& keyspace, RareFlags& flags)
+  SavedFirst(Clients& clients, Keyspace& keyspace, SlowPathFlags& flags)
       : clients_(clients), keyspace_(keyspace), flags_(flags) {}
 
   // The request must wait. `flags` are its own.
@@ -38,7 +38,7 @@ class SavedFirst {
   void Forget(const Session& session);  // its connection is gone
 
   // --- for who takes the snapshot
-  void Begin() { flags_.Raise(RareFlags::kSaving); }
+  void Begin() { flags_.Raise(SlowPathFlags::kSaving); }
   // Some of it was saved: sessions go on whose value was. `is_full`: too much waits for the disk.
   void Saved(bool is_full);
   void End();
@@ -63,7 +63,7 @@ class SavedFirst {
 
   Clients& clients_;
   Keyspace& keyspace_;
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   absl::flat_hash_map<uint64_t, Held> held_;  // by client id
   uint64_t held_ever_ = 0;
   // Of the request that Holds was asked of, the key that is saved last.

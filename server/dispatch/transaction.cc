@@ -40,7 +40,7 @@ void WatchTable::Watch(Session& session, int db, std::string_view key, bool miss
   Transaction& own = *TransactionOf(session);
   own.watched.push_back({db, std::string(key), missing});
   own.watch_bytes += HeapBytes(own.watched.back().key);
-  flags_.Raise(RareFlags::kKeys);
+  flags_.Raise(SlowPathFlags::kKeys);
 }
 
 // O(1). Nothing where there is no watcher yet, or no longer.

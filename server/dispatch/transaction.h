@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/clients/session.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/memory_limit.h"
 #include "server/dispatch/queued_command.h"
@@ -60,7 +60,8 @@ inline const Transaction* QueueOf(const Session& session) {
 // comes to the same as Redis 7.0's rules.
 class WatchTable final : public KeyListener {
  public:
-  WatchTable(Keyspace& keyspace, const TurnClock& clock, RareFlags& flags, const SipKey& hash_key)
+  WatchTable(Keyspace& keyspace, const TurnClock& clock, SlowPathFlags& flags,
+             const SipKey& hash_key)
       : keyspace_(keyspace), clock_(clock), flags_(flags), watchers_(0, KeyNameHash(hash_key)) {}
 
   // `missing`: Find has just answered null. A key that the session watches already is left alone.
@@ -93,7 +94,7 @@ class WatchTable final : public KeyListener {
 
   Keyspace& keyspace_;
   const TurnClock& clock_;
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   KeyNameMap<std::vector<Watcher>> watchers_;
 };
 

@@ -166,7 +166,7 @@ Database::~Database() {
 std::string Database::Close() { return core_->Shut(); }
 
 Reply Database::Run(Words words) { return core_->Run(*core_->own(), words); }
-Ticket Database::Start(Words words) { return core_->StartAside(words); }
+Ticket Database::Start(Words words) { return core_->StartTicket(words); }
 Client Database::Connect() { return core_->Connect(); }
 std::optional<Reply> Database::NextPush() { return core_->NextPush(*core_->own()); }
 void Database::OnPush(std::function<void(const Reply&)> call) {

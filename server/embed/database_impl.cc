@@ -300,7 +300,7 @@ Ticket DatabaseCore::Start(const std::shared_ptr<ClientState>& client, Words wor
   return Ticket(std::move(wait));
 }
 
-Ticket DatabaseCore::StartAside(Words words) {
+Ticket DatabaseCore::StartTicket(Words words) {
   auto wait = std::make_shared<WaitState>();
   wait->core = weak_from_this();
   const Entry entry(*this);

@@ -59,7 +59,7 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   // --- for Database
   Reply Run(ClientState& client, Words words);
   Ticket Start(const std::shared_ptr<ClientState>& client, Words words);
-  Ticket StartAside(Words words);
+  Ticket StartTicket(Words words);
   Client Connect();
   Time Now();
   std::optional<Time> NextDeadline();

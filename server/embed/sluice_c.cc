@@ -181,7 +181,7 @@ sluice_ticket* sluice_start(sluice_db* db, size_t count, const char* const* word
   return Guarded<sluice_ticket*>(nullptr, [&]() -> sluice_ticket* {
     std::vector<std::string_view> args;
     if (!db || !ReadWords(count, words, sizes, args)) return nullptr;
-    return new sluice_ticket{db->core->StartAside(args)};
+    return new sluice_ticket{db->core->StartTicket(args)};
   });
 }
 

@@ -6,7 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/engine/configured_users.h"
 #include "server/notify/pubsub.h"
 #include "storage/log/rdb_source.h"
@@ -172,7 +172,7 @@ bool AccessControl::MayMonitor(const Session& session) {
 
 // The client whose command does it still gets the answer.
 void AccessControl::Close(Session& session) {
-  const bool acts = on_.acting.IsExecuting(session);
+  const bool acts = on_.current_client.IsExecuting(session);
   on_.clients.Close(session, acts ? CloseMode::kAfterReply : CloseMode::kNow);
 }
 

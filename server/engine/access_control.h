@@ -32,7 +32,7 @@ class AccessControl {
     Clients& clients;
     ParkedClients& parked;
     const CommandTable& commands;
-    const Acting& acting;
+    const CurrentClient& current_client;
   };
   explicit AccessControl(const Uses& uses) : on_(uses) {}
 

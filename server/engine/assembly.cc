@@ -37,11 +37,11 @@ std::string HexDigits(Random& random, size_t count) {
 }  // namespace
 
 Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
-                   const CommandTable& table, EngineOptions chosen, OthersServer& serves_others)
+                   const CommandTable& table, EngineOptions chosen, Yielder& how_to_yield)
     : config(configuration),
       host(its_host),
       options(std::move(chosen)),
-      others(serves_others),
+      yielder(how_to_yield),
       clock(machine_clock),
       hash_keys(MasterKey(options)),
       random(options.seed),
@@ -56,7 +56,7 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       watches(keyspace, clock, flags, hash_keys.Next()),
       pubsub(clients, hash_keys),
       notifications(config.settings().notify_classes, pubsub),
-      tracking(config.settings(), clients, acting, flags, hash_keys),
+      tracking(config.settings(), clients, current_client, flags, hash_keys),
       monitors(config.settings(), clients, clock, flags),
       memory_limit(parts),
       pause(clients, keyspace, timers, clock, flags),
@@ -116,7 +116,8 @@ void Assembly::Drop(SessionId id) {
   if (!session) return;
   watches.UnwatchAll(*session);
   pubsub.Forget(*session);
-  if (!acting.serving_from_within()) RefreshNow();  // others' leases may begin here, between turns
+  if (!current_client.serving_from_within())
+    RefreshNow();  // others' leases may begin here, between turns
   tracking.Forget(*session);
   monitors.Remove(*session);
   parked.Abandon(*session);
@@ -197,7 +198,7 @@ void Assembly::KeyTouched(int db, std::string_view key) {
     ChangeAudit& audit = effects.audit();
     locks.changes_itself() ? audit.TouchedByOwner() : audit.Touched(db, key);
   }
-  if (flags.Raised(RareFlags::kKeys)) [[unlikely]]
+  if (flags.Raised(SlowPathFlags::kKeys)) [[unlikely]]
     key_listeners.KeyTouched(db, key, std::exchange(key_dying, false));
 }
 
@@ -207,7 +208,7 @@ void Assembly::KeyLookedUp(int, std::string_view key) {
 }
 
 void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
-  key_dying = flags.Raised(RareFlags::kKeys);  // KeyTouched follows
+  key_dying = flags.Raised(SlowPathFlags::kKeys);  // KeyTouched follows
   effects.audit().Expiring();
   const bool is_monitored = latency_monitor.threshold_ns() != INT64_MAX;
   const int64_t begin = is_monitored ? clock.clock().TickNanos() : 0;
@@ -224,7 +225,7 @@ void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 }
 
 void Assembly::ValueIsOver(int db, const Entry& entry) {
-  key_dying = flags.Raised(RareFlags::kKeys);  // KeyTouched follows
+  key_dying = flags.Raised(SlowPathFlags::kKeys);  // KeyTouched follows
   effects.audit().Expiring();
   TellHashIsOver(db, entry, ChangeRecorder(effects, notifications), statistics);
 }
@@ -248,7 +249,7 @@ std::string Assembly::Audit() const {
   clients.ForEach([&](const Session& session) { tracked += session.tracking != nullptr; });
   if (std::string fault = clients.Audit(); !fault.empty()) return fault;
   if (tracked != tracking.clients()) return "the tracking clients are miscounted";
-  if (acting.current() || acting.caller()) return "a command runs between turns";
+  if (current_client.current() || current_client.caller()) return "a command runs between turns";
   if (!inputs.list.empty()) return "what was received in a turn is left over";
   if (std::string fault = parked.Audit(); !fault.empty()) return fault;
   if (std::string fault = waiters.Audit(); !fault.empty()) return fault;
@@ -260,15 +261,15 @@ std::string Assembly::Audit() const {
 std::string Assembly::AuditFlags() const {
   if (std::string fault = key_listeners.Audit(); !fault.empty()) return fault;
   const bool serve = locks.pending() || waiters.any_ready() || limits.any_ready();
-  if (serve && !flags.Raised(RareFlags::kServe)) return "waiters that can go on are not served";
+  if (serve && !flags.Raised(SlowPathFlags::kServe)) return "waiters that can go on are not served";
   const bool shown = monitors.any() || tracking.clients() > 0;
-  if (shown && !flags.Raised(RareFlags::kCommands)) return "commands are shown to no client";
-  if (saved_first.any_held() && !flags.Raised(RareFlags::kSaving))
+  if (shown && !flags.Raised(SlowPathFlags::kCommands)) return "commands are shown to no client";
+  if (saved_first.any_held() && !flags.Raised(SlowPathFlags::kSaving))
     return "commands wait for a snapshot, and none is taken";
   if (tracking.any_pending()) return "a client is not told what its command has changed";
   const bool is_paused = pause.mode() != Pause::Mode::kNone;
-  const bool flags_right = is_paused == flags.Raised(RareFlags::kPaused) &&
-                           script_state.busy() == flags.Raised(RareFlags::kLateScript);
+  const bool flags_right = is_paused == flags.Raised(SlowPathFlags::kPaused) &&
+                           script_state.busy() == flags.Raised(SlowPathFlags::kLateScript);
   return flags_right ? "" : "the gates are open, or closed, by mistake";
 }
 

@@ -17,13 +17,13 @@
 #include <string>
 #include <string_view>
 
-#include "server/clients/acting.h"
 #include "server/clients/clients.h"
-#include "server/clients/others_server.h"
+#include "server/clients/current_client.h"
+#include "server/clients/yielder.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
 #include "server/core/parts.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/command_timer.h"
@@ -59,9 +59,9 @@
 namespace sluice {
 
 struct Assembly final : KeyspaceObserver, private OptionFollower {
-  // `serves_others` is used in turns alone.
+  // `how_to_yield` is used in turns alone.
   Assembly(Config& configuration, Clock& machine_clock, Host& its_host, const CommandTable& table,
-           EngineOptions chosen, OthersServer& serves_others);
+           EngineOptions chosen, Yielder& how_to_yield);
   ~Assembly() override;
 
   std::string StartLog();  // see Engine
@@ -88,13 +88,13 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Config& config;
   Host& host;
   const EngineOptions options;
-  OthersServer& others;
+  Yielder& yielder;
   TurnClock clock;
   HashKeys hash_keys;
   Random random;
   const std::string run_id;
-  RareFlags flags;
-  Acting acting;
+  SlowPathFlags flags;
+  CurrentClient current_client;
   Statistics statistics;
   Rates rates;
   DebugSettings debug_settings;

@@ -19,7 +19,7 @@ LockService::Uses Assembly::ForLocks() {
       .clients = clients,
       .parked = parked,
       .pause = pause,
-      .acting = acting,
+      .current_client = current_client,
       .log = log_state,
       .flags = flags,
   };
@@ -63,7 +63,7 @@ AccessControl::Uses Assembly::ForAccess() {
       .clients = clients,
       .parked = parked,
       .commands = commands,
-      .acting = acting,
+      .current_client = current_client,
   };
 }
 
@@ -75,7 +75,7 @@ ParkedClients::Uses Assembly::ForParkedClients() {
       .timer = command_timer,
       .counts = command_counts,
       .tracking = tracking,
-      .acting = acting,
+      .current_client = current_client,
       .flags = flags,
   };
 }
@@ -100,13 +100,13 @@ ScriptEngine::Uses Assembly::ForScripts() {
       .counts = command_counts,
       .dispatcher = dispatcher,
       .effects = effects,
-      .acting = acting,
+      .current_client = current_client,
       .flags = flags,
       .state = script_state,
       .access = access_gate,
       .log = log_state,
       .memory = memory_limit,
-      .others = others,
+      .yielder = yielder,
   };
 }
 
@@ -118,7 +118,7 @@ LimitWaiters::Uses Assembly::ForLimits() {
       .timers = timers,
       .parked = parked,
       .tracking = tracking,
-      .acting = acting,
+      .current_client = current_client,
       .pause = pause,
       .flags = flags,
   };
@@ -171,7 +171,7 @@ LogService::Uses Assembly::ForLog() {
       .timers = timers,
       .keyspace = keyspace,
       .snapshots = snapshots,
-      .others = others,
+      .yielder = yielder,
       .process_id = options.process->process_id,
   };
 }
@@ -193,7 +193,7 @@ void Assembly::AddParts() {
   parts.Add(access);
   parts.Add(access_gate);
   parts.Add(access_log);
-  parts.Add(acting);
+  parts.Add(current_client);
   parts.Add(client_lines);
   parts.Add(clients);
   parts.Add(clock);

@@ -9,7 +9,7 @@
 namespace sluice {
 
 // What serves others inside a command is named before there is a turn to do it.
-struct Engine::Inside final : private OthersServer {
+struct Engine::Inside final : private Yielder {
   Inside(Config& config, Clock& clock, Host& host, const CommandTable& commands,
          EngineOptions options)
       : all(config, clock, host, commands, std::move(options), *this), turns(all) {}
@@ -17,7 +17,7 @@ struct Engine::Inside final : private OthersServer {
   TurnLoop turns;
 
  private:
-  void ServeOthers(Session& caller) override { turns.ServeOthers(caller); }
+  void Yield(Session& caller) override { turns.Yield(caller); }
 };
 
 Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& commands,
@@ -59,7 +59,7 @@ void Engine::ForEachSession(const std::function<void(Session&)>& visit) const {
 
 size_t Engine::session_count() const { return inside_->all.clients.size(); }
 
-bool Engine::MayTouch(SessionId id) const { return inside_->all.acting.MayTouch(id); }
+bool Engine::MayTouch(SessionId id) const { return inside_->all.current_client.MayTouch(id); }
 
 bool Engine::HasBacklog(SessionId id) const {
   const Session* const session = Find(id);

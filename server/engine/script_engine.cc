@@ -53,7 +53,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                         .begin_ns = on_.clock.tick(),
                         .first_key = call.first_key};
   on_.state.running_ = &running;
-  on_.acting.set_script_runs(true);
+  on_.current_client.set_script_runs(true);
   ScriptFailure failure;
   if (!RunScript(state, script, call.reply, failure)) [[unlikely]] {
     failure.counted ? RepeatError(call.reply, failure.line) : call.reply.Error(failure.line);
@@ -61,9 +61,9 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   call.effects.set_muted(false);
   call.NoEffect();
   on_.state.running_ = nullptr;
-  on_.acting.set_script_runs(false);
+  on_.current_client.set_script_runs(false);
   if (running.late) [[unlikely]]
-    on_.flags.Lower(RareFlags::kLateScript);
+    on_.flags.Lower(SlowPathFlags::kLateScript);
 }
 
 // --- its commands
@@ -218,7 +218,7 @@ std::string_view ScriptEngine::Interrupt() {
   RunningScript& run = *on_.state.running_;
   if (!run.late && TakesLong(run, now_ns)) {
     run.late = true;
-    on_.flags.Raise(RareFlags::kLateScript);
+    on_.flags.Raise(SlowPathFlags::kLateScript);
     on_.host.Log(LogLevel::kWarning,
                  Concat("Slow script detected: still in execution after ",
                         (now_ns - run.begin_ns) / 1'000'000,
@@ -230,7 +230,7 @@ std::string_view ScriptEngine::Interrupt() {
   // A clock that tests move by hand may stand still.
   const int64_t every_ns = run.late ? kServeEveryNs : kServeWhileLoadingNs;
   if (now_ns != served_ns_ && now_ns - served_ns_ < every_ns) return {};
-  on_.others.ServeOthers(*run.caller);
+  on_.yielder.Yield(*run.caller);
   served_ns_ = on_.clock.clock().TickNanos();
   if (on_.host.Stopping()) {
     // No client is answered any more; what plays a log is none.

@@ -19,8 +19,8 @@
 #include "scripting/lua/command_port.h"
 #include "scripting/script_cache.h"
 #include "scripting/script_runner.h"
-#include "server/clients/acting.h"
-#include "server/clients/others_server.h"
+#include "server/clients/current_client.h"
+#include "server/clients/yielder.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/memory_limit.h"
@@ -40,13 +40,13 @@ class ScriptEngine final : public CommandPort {
     CommandCounts& counts;
     Dispatcher& dispatcher;
     Effects& effects;
-    Acting& acting;
-    RareFlags& flags;
+    CurrentClient& current_client;
+    SlowPathFlags& flags;
     ScriptState& state;
     AccessGate& access;
     const LogState& log;
     const MemoryLimit& memory;
-    OthersServer& others;
+    Yielder& yielder;
   };
   ScriptEngine(const Uses& uses, HashKeys& hash_keys);
   ~ScriptEngine() override;

@@ -52,7 +52,7 @@ void TurnLoop::Receive(SessionId id, std::string_view bytes) {
   if (session->received) KeepReceived(*session);
   // Inside a command the inputs belong to the turn around it.
   const bool may_run = !session->blocked && !session->paused;
-  if (session->pending.empty() && may_run && !on_.acting.serving_from_within()) {
+  if (session->pending.empty() && may_run && !on_.current_client.serving_from_within()) {
     on_.inputs.list.push_back({.session = session, .window = bytes});
     session->received = true;
     return;
@@ -105,7 +105,8 @@ void TurnLoop::KeepReceived(Session& session) {
 
 // What a command leaves to be done at once is not found here, but by has_left_over.
 void TurnLoop::PassMoment() {
-  assert(on_.inputs.list.empty() && !on_.acting.current() && !on_.acting.serving_from_within());
+  assert(on_.inputs.list.empty() && !on_.current_client.current() &&
+         !on_.current_client.serving_from_within());
   on_.RefreshNow();
   if (on_.clock.now().ms() == looked_for_work_ms_) [[likely]]
     return;
@@ -171,8 +172,8 @@ bool TurnLoop::has_left_over() const {
 // only then do locks end the leases that were over when the requests were read: so a RENEW that had
 // been sent in time counts. Then come slices of what runs in the background, and the answers leave.
 bool TurnLoop::RunTurn() {
-  if (on_.acting.serving_from_within()) return RunNestedTurn();
-  assert(!on_.acting.current());  // a turn inside a command is ServeOthers' to begin
+  if (on_.current_client.serving_from_within()) return RunNestedTurn();
+  assert(!on_.current_client.current());  // a turn inside a command is Yield' to begin
   on_.RefreshNow();
   on_.locks.BetweenTurns();
   const int64_t begin = on_.clock.Tick();
@@ -250,13 +251,13 @@ bool TurnLoop::FreeGarbage(int64_t turn_begin) {
 
 // --- turns inside a command
 
-void TurnLoop::ServeOthers(Session& caller) {
-  if (on_.acting.serving_from_within()) return;
+void TurnLoop::Yield(Session& caller) {
+  if (on_.current_client.serving_from_within()) return;
   on_.command_timer.EndRun();
   {
     // A script in a log that DEBUG LOADAOF plays is no client: it runs inside that one's command.
-    Session& around = on_.acting.current() ? *on_.acting.current() : caller;
-    const Acting::Within within(on_.acting, around);
+    Session& around = on_.current_client.current() ? *on_.current_client.current() : caller;
+    const CurrentClient::Within within(on_.current_client, around);
     const TurnClock::Going going(on_.clock);
     SetAside(around);
     on_.host.Poll();
@@ -396,15 +397,16 @@ RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* com
   if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
   RequestOutcome outcome;
   {
-    const Acting::As client(on_.acting, session);
+    const CurrentClient::As client(on_.current_client, session);
     outcome = on_.dispatcher.Execute(session, args, command, key);
     if (outcome == RequestOutcome::kHeld) session.reply_mode = reply_mode;
-    if (on_.flags.Raised(RareFlags::kServe) && !on_.acting.serving_from_within()) [[unlikely]] {
+    if (on_.flags.Raised(SlowPathFlags::kServe) && !on_.current_client.serving_from_within())
+        [[unlikely]] {
       ServeWaiters();
       on_.command_timer.Skip();
     }
   }
-  if (session.tracking || on_.flags.Raised(RareFlags::kPending)) [[unlikely]]
+  if (session.tracking || on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {
     on_.clients.CheckOutputLimit(session);
@@ -421,7 +423,7 @@ void TurnLoop::ServeWaiters() {
     if (on_.waiters.any_ready()) on_.waiters.ServeReady();
     if (on_.limits.any_ready()) on_.limits.ServeReady();
   } while (on_.locks.pending() || on_.waiters.any_ready());
-  if (!on_.limits.any_ready()) on_.flags.Lower(RareFlags::kServe);
+  if (!on_.limits.any_ready()) on_.flags.Lower(SlowPathFlags::kServe);
 }
 
 void TurnLoop::ProtocolError(Session& session) {
@@ -522,7 +524,7 @@ void TurnLoop::EndTurn(int64_t begin) {
 void TurnLoop::CloseAll() {
   for (const SessionId id : on_.clients.TakeClosed()) {
     if (!on_.clients.Find(id)) continue;
-    if (!on_.acting.MayTouch(id)) {
+    if (!on_.current_client.MayTouch(id)) {
       on_.clients.CloseLater(id);
       continue;
     }

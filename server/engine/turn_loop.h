@@ -38,8 +38,8 @@ class TurnLoop {
   int64_t NextWork() const;
   void Sent(SessionId id);
 
-  // The turn inside the turn: see OthersServer.
-  void ServeOthers(Session& caller);
+  // The turn inside the turn: see Yielder.
+  void Yield(Session& caller);
 
  private:
   // --- what was received

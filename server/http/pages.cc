@@ -6,7 +6,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "server/access/password.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/dispatch/access_gate.h"
 #include "server/engine/engine.h"
 #include "server/http/actions.h"
@@ -159,8 +159,8 @@ Refusal AskChange(const Asking& on) {
 Refusal AskRest(const Asking& on) {
   if (!on.page.needs_rest) return {};
   if (on.call.parts.Get<LogState>().loading) return HttpSentence(503, "data are being loaded");
-  const Acting& acting = on.call.parts.Get<Acting>();
-  if (!acting.serving_from_within() && acting.current() == nullptr) return {};
+  const CurrentClient& current_client = on.call.parts.Get<CurrentClient>();
+  if (!current_client.serving_from_within() && current_client.current() == nullptr) return {};
   return HttpSentence(503, "a slow command runs: keys can be looked at when it has ended");
 }
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <string>
 
-#include "server/clients/acting.h"
 #include "server/clients/clients.h"
+#include "server/clients/current_client.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
 #include "server/core/turn_clock.h"
@@ -169,7 +169,7 @@ HttpAnswer AnswerOverview(const PageCall& call) {
       .Field("run_id", parts.Get<Facts>().run_id())
       .Field("unix_ms", now.unix_ms())
       .Field("uptime_s", (now.ms() - parts.Get<Facts>().started_ms()) / 1000)
-      .Field("busy", parts.Get<Acting>().serving_from_within());
+      .Field("busy", parts.Get<CurrentClient>().serving_from_within());
   WriteReadiness(json, parts);
   WriteActions(json, call);
   WriteDatabases(json, parts);

@@ -260,7 +260,7 @@ void HeldLocks::BringBack() {
 void HeldLocks::Note(LockNameView name) {
   if (are_aside_) return;
   touched_.emplace_back(name);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // In the middle of a change of the keyspace. For a loose one all has been seen to.
@@ -326,7 +326,7 @@ void HeldLocks::DatabaseReplaced(int db, int other) {
   if (other >= 0) CutLoose(other, db, why);
   flushed_.push_back(db);
   if (other >= 0) flushed_.push_back(other);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // Those that were flushed are garbage, which is freed by others. While an image is taken that is

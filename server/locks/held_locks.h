@@ -19,7 +19,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "boost/intrusive/set.hpp"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/locks/lock_losses.h"
 #include "server/locks/restart_grace.h"
@@ -93,7 +93,7 @@ class HeldLocks final : public LockStore {
     Keyspace& keyspace;
     const TurnClock& clock;
     TimerTasks& timers;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     LockLosses& losses;
     const RestartGrace& grace;
     const Locks& locks;  // for the ties of locks that are made
@@ -202,11 +202,11 @@ class HeldLocks final : public LockStore {
   uint64_t last_number_ = 0;
   bool own_change_ = false;
   // A lock that is out of the keyspace; the entry is owned here until BringBack.
-  struct Aside {
+  struct BackgroundTask {
     LockName name;
     Entry* entry;
   };
-  std::vector<Aside> aside_;
+  std::vector<BackgroundTask> aside_;
   bool are_aside_ = false;
   std::vector<int> flushed_;       // databases
   std::vector<LockName> touched_;  // names of locks that are gone, or waited for

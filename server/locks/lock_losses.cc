@@ -17,7 +17,7 @@ namespace sluice {
 void LockLosses::Note(const Lock& lock, const LockHolder& holder, LockLoss why) {
   if (holder.notify().empty()) return;
   noted_.push_back({holder.notify(), LockName(lock.name()), holder.token, why});
-  flags_.Raise(RareFlags::kServe);
+  flags_.Raise(SlowPathFlags::kServe);
 }
 
 // A crowd is noted by its address alone, in O(1).
@@ -29,7 +29,7 @@ void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   dying_.emplace(&lock, why);
   if (why != LockLoss::kGone) return;
   unsure_.push_back(&lock);
-  flags_.Raise(RareFlags::kServe);
+  flags_.Raise(SlowPathFlags::kServe);
 }
 
 // Its lease may have been over when the crowd ended: then that is the reason.

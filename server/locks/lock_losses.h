@@ -15,7 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "server/clients/clients.h"
 #include "server/core/lazy_deque.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "storage/locks/lock.h"
 
 namespace sluice {
@@ -35,7 +35,7 @@ enum class LockLoss : uint8_t {
 class LockLosses {
  public:
   // Both outlive it.
-  LockLosses(Clients& clients, RareFlags& flags) : clients_(clients), flags_(flags) {}
+  LockLosses(Clients& clients, SlowPathFlags& flags) : clients_(clients), flags_(flags) {}
 
   // --- while the keyspace is changed
   // A holder has lost the lock.
@@ -70,7 +70,7 @@ class LockLosses {
   void Push(const Loss& loss, uint64_t connection);
 
   Clients& clients_;
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   std::vector<Loss> noted_;                           // their reasons perhaps not known yet
   LazyDeque<Loss> pushes_;                            // to be told
   absl::flat_hash_map<const Lock*, LockLoss> dying_;  // crowds that are to be freed

@@ -88,7 +88,7 @@ void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
 void LockRecorder::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
   if (holders == 0 || !on_.changes.wants_events(kNotifyLock)) return;
   events_.push_back({LockName(lock.name()), EventOf(end), holders});
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // O(answers_left); the rest is for the next turn.

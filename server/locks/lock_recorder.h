@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "server/core/lazy_deque.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
 #include "server/dispatch/log_state.h"
@@ -33,7 +33,7 @@ class LockRecorder final : public LockListener {
   struct Uses {
     const TurnClock& clock;
     const ChangeRecorder changes;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     LeaseHorizon& horizon;
     LogState& log;
     LockLosses& losses;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/dispatch/pause.h"
 
 namespace sluice {
@@ -299,7 +299,7 @@ void LockService::SessionEnded(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   if (!pending() && !locks_.HoldsAny(connection)) return;
   ended_.push_back(connection);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
   SettleUnlessInside();
 }
 
@@ -390,7 +390,7 @@ void LockService::DealOut(absl::FunctionRef<bool()> any_left,
 
 // Inside a slow script nothing changes but by the script.
 void LockService::SettleUnlessInside() {
-  if (!on_.acting.serving_from_within()) Settle();
+  if (!on_.current_client.serving_from_within()) Settle();
 }
 
 // What is noted is dealt with first: it belongs to the data that is about to go.

@@ -42,9 +42,9 @@ class LockService final : public KeyListener {
     Clients& clients;
     ParkedClients& parked;
     const Pause& pause;
-    const Acting& acting;
+    const CurrentClient& current_client;
     LogState& log;
-    RareFlags& flags;
+    SlowPathFlags& flags;
   };
   LockService(const Uses& uses, HashKeys& hash_keys);
 

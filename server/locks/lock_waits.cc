@@ -9,7 +9,7 @@ namespace sluice {
 
 // Its keys have to be listened to while it waits.
 void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
-  on_.flags.Raise(RareFlags::kKeys);
+  on_.flags.Raise(SlowPathFlags::kKeys);
   on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
   if (Parked* const parked = ParkedOf(call.client)) {
     parked->kept_bytes = on_.locks.queue().BytesOf(wait_id);
@@ -20,7 +20,7 @@ void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
 // connection.
 void LockWaits::WaitCancelled(uint64_t wait_id) {
   cancelled_.push_back(wait_id);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
   on_.cancelled();
 }
 

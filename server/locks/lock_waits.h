@@ -29,7 +29,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
     const TurnClock& clock;
     Clients& clients;
     ParkedClients& parked;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     HeldLocks& held;
     Locks& locks;
     std::function<void()> cancelled;  // called when a wait has been noted as over

@@ -79,7 +79,7 @@ bool CommitLog::WriteLeft() {
 
 bool CommitLog::WriteOut() {
   EndTurn();
-  on_.host.FinishAside();
+  on_.host.FinishBackground();
   return WriteLeft();
 }
 
@@ -95,7 +95,7 @@ bool CommitLog::Close() {
   on_.effects.set_sink(nullptr);
   on_.clients.set_gate(nullptr);
   on_.state.write_fault.clear();
-  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
   pending_.clear();
   written_ = durable_ = appended_;
   job_.reset();
@@ -109,7 +109,7 @@ void CommitLog::EndTurn() {
   if (!is_open()) return;
   turn_changed_ = writer_.ready() > counted_;
   if (!turn_changed_) return;
-  if (is_going_over()) {
+  if (is_rotating()) {
     CountTurn();
   } else {
     TakeTurn();
@@ -190,7 +190,7 @@ void CommitLog::StartJob(bool sync) {
   GiveJob();
 }
 
-void CommitLog::GoOver(NextFile next) {
+void CommitLog::Rotate(NextFile next) {
   counted_ = 0;
   *job_ = {.file = std::move(job_->file),
            .bytes = std::exchange(pending_, {}),
@@ -200,15 +200,15 @@ void CommitLog::GoOver(NextFile next) {
            .header = LogHeaderLine(boot_)};
   // Turns from here on are of the next file.
   writer_.Restart();
-  Happen(FileEvent::kGoOver);
+  Happen(FileEvent::kRotate);
   GiveJob();
 }
 
 void CommitLog::GiveJob() {
   job_begun_ns_ = on_.clock.clock().TickNanos();
   Job* const job = job_.get();
-  on_.host.RunAside(
-      AsideLane::kLog, [job] { job->Run(); },
+  on_.host.RunInBackground(
+      WorkerLane::kLog, [job] { job->Run(); },
       [this, back = std::move(job_)]() mutable { JobDone(std::move(back)); });
 }
 
@@ -228,7 +228,7 @@ void CommitLog::Job::NameNext() {
 }
 
 // Into the next file, or not: turns that came meanwhile are of the one that there is now.
-void CommitLog::GoneOver() {
+void CommitLog::Rotated() {
   Job& job = *job_;
   counted_ = 0;
   std::string fault = std::move(job.naming.fault);
@@ -247,7 +247,7 @@ void CommitLog::GoneOver() {
 
 void CommitLog::JobDone(std::shared_ptr<Job> job) {
   job_ = std::move(job);
-  if (is_going_over()) GoneOver();
+  if (is_rotating()) Rotated();
   JobEnded();
   // Where a write has just failed it is not tried again at once.
   if (state_ != FileState::kReady) return;
@@ -303,13 +303,13 @@ void CommitLog::Deny(std::string_view fault) {
                                             "; no changes are accepted"));
   }
   on_.state.write_fault = fault;
-  on_.flags.Raise(RareFlags::kLog);
+  on_.flags.Raise(SlowPathFlags::kLog);
   CloseHeld();
 }
 
 void CommitLog::Accept() {
   on_.state.write_fault.clear();
-  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
   on_.host.Log(LogLevel::kNotice, "the append-only log is written again; changes are accepted");
 }
 

@@ -35,7 +35,7 @@
 #include "server/clients/clients.h"
 #include "server/core/lazy_deque.h"
 #include "server/core/log_clock.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
 #include "server/log/log_states.h"
@@ -55,7 +55,7 @@ class CommitLog final : public EffectSink, public OutputGate {
     Clients& clients;
     Effects& effects;
     LogState& state;
-    RareFlags& flags;
+    SlowPathFlags& flags;
   };
   explicit CommitLog(const Uses& uses) : on_(uses) {}
 
@@ -73,7 +73,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   void FilesAreLost(const std::string& what);
   // Between two turns: what comes goes into another file, once all that was before is on disk, and
   // the worker has made it the log's. Where that fails the log goes on in the file that it has,
-  // unless what the disk has is not known. Precondition: can_go_over().
+  // unless what the disk has is not known. Precondition: can_rotate().
   struct Naming {
     std::string fault;       // why the file is not the log's; empty: it is
     bool is_unsure = false;  // it may be all the same, after a power cut
@@ -81,10 +81,10 @@ class CommitLog final : public EffectSink, public OutputGate {
   struct NextFile {
     std::unique_ptr<DiskFile> file;                      // empty
     std::function<Naming()> name;                        // makes it the log's last; on the worker
-    std::function<void(const std::string& fault)> done;  // on the loop; empty: it has gone over
+    std::function<void(const std::string& fault)> done;  // on the loop; empty: it has rotated
   };
-  void GoOver(NextFile next);
-  bool can_go_over() const {
+  void Rotate(NextFile next);
+  bool can_rotate() const {
     return state_ == FileState::kReady && writer_.ready() == 0 && !on_.effects.in_command();
   }
   // Writes all there is. False: it could not. Precondition: no group is open.
@@ -164,7 +164,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   // Answers wait for the disk: always, or for a turn that must be there first.
   bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
   uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
-  bool is_going_over() const { return state_ == FileState::kGoingOver; }
+  bool is_rotating() const { return state_ == FileState::kRotating; }
   void Happen(FileEvent event, std::string_view fault = {});
   void BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes);
   void CountTurn();
@@ -174,7 +174,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   bool WriteLeft();
   void StartJob(bool sync);
   void GiveJob();
-  void GoneOver();
+  void Rotated();
   void JobDone(std::shared_ptr<Job> job);
   void JobEnded();
   void SyncFailed(std::string_view fault);
@@ -189,7 +189,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   FileState state_ = FileState::kOff;
   std::shared_ptr<Job> job_;  // null: the worker has it, or there is no file
   std::string boot_;
-  TurnWriter writer_;    // turns stay here while the log goes over, and it is open of which file
+  TurnWriter writer_;    // turns stay here while the log rotates, and it is open of which file
   std::string pending_;  // whole turns that are not written
   size_t counted_ = 0;   // bytes of the writer_'s turns that have a position
   bool turn_changed_ = false;

@@ -66,9 +66,9 @@ bool LogService::LoadLive(Session& caller, LogLoader& loader, bool flush) {
   on_.effects.set_muted(true);
   on_.locks.SetAside();
   on_.state.loading = true;
-  on_.flags.Raise(RareFlags::kLog);
+  on_.flags.Raise(SlowPathFlags::kLog);
   if (flush) loader.Empty();
-  while (!on_.host.Stopping() && loader.Slice()) on_.others.ServeOthers(caller);
+  while (!on_.host.Stopping() && loader.Slice()) on_.yielder.Yield(caller);
   loader.BringTimeBack();
   on_.locks.BringBack();
   on_.effects.set_muted(false);
@@ -82,7 +82,7 @@ bool LogService::LoadLive(Session& caller, LogLoader& loader, bool flush) {
     return false;
   }
   on_.state.loading = false;
-  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
   return is_whole;
 }
 

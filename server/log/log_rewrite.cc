@@ -1,9 +1,9 @@
 // The log is written anew. What is hard: at each moment the manifest must name files that hold all
 // that was answered. So a new base and its increment are made first, and named together.
 //
-// The steps of a rewriting: MakePair, the base beside clients (WriteBaseAside), GoOver to the
-// increment, and SwitchTo, which names the two. Base and going over end in either order. Whoever
-// comes second, and what follows where one of them fails, is in the table (log_states.h).
+// The steps of a rewriting: MakePair, the base beside clients (WriteBaseInBackground), Rotate to
+// the increment, and SwitchTo, which names the two. Base and rotation end in either order.
+// Whoever comes second, and what follows where one of them fails, is in the table (log_states.h).
 //
 // Steps that need the folder are taken where it is here; a job that needs it takes it along.
 #include <algorithm>
@@ -83,7 +83,7 @@ std::string LogService::BeginWithoutLog() {
     return fault;
   }
   RewriteBegins(BaseEvent::kAsideBegun);
-  WriteBaseAside();
+  WriteBaseInBackground();
   return {};
 }
 
@@ -94,8 +94,8 @@ void LogService::BeginRewrite() {
   std::unique_ptr<DiskFile> next;
   if (const std::string fault = MakePair(next); !fault.empty()) return RewriteFailed(fault);
   RewriteBegins(BaseEvent::kBegun);
-  WriteBaseAside();
-  if (state_ != BaseState::kGoingOver) return Happen(BaseEvent::kNotGoneOver);
+  WriteBaseInBackground();
+  if (state_ != BaseState::kRotating) return Happen(BaseEvent::kNotRotated);
   const auto lent = std::make_shared<std::unique_ptr<LogFolder>>(std::move(folder_));
   const auto name = [lent, which = next_increment_] {
     CommitLog::Naming naming{.fault = (*lent)->AddIncrement(which)};
@@ -104,9 +104,9 @@ void LogService::BeginRewrite() {
   };
   const auto done = [this, lent, bytes = commits_->file_bytes()](const std::string& fault) {
     folder_ = std::move(*lent);
-    GoneOver(bytes, fault);
+    Rotated(bytes, fault);
   };
-  commits_->GoOver({.file = std::move(next), .name = name, .done = done});
+  commits_->Rotate({.file = std::move(next), .name = name, .done = done});
 }
 
 void LogService::RewriteBegins(BaseEvent event) {
@@ -115,7 +115,7 @@ void LogService::RewriteBegins(BaseEvent event) {
   Happen(event);
 }
 
-void LogService::WriteBaseAside() {
+void LogService::WriteBaseInBackground() {
   on_.snapshots.WriteBase(folder_->PathOf(next_base_), [this](int fault) { BaseWritten(fault); });
 }
 
@@ -160,7 +160,7 @@ void LogService::BeginBase() {
   if (fault.empty()) fault = MakePair(increment);
   if (!fault.empty()) return RewriteFailed(fault);
   RewriteBegins(BaseEvent::kFirstBegun);
-  WriteBaseAside();
+  WriteBaseInBackground();
   if (state_ != BaseState::kFirst) return;  // it could not even be begun
   commits_->BeginAnew(std::move(increment), Boot());
   folder_->Discard(std::exchange(open_, next_increment_));
@@ -168,11 +168,11 @@ void LogService::BeginBase() {
 
 // --- its steps
 
-void LogService::GoneOver(uint64_t old_bytes, const std::string& fault) {
-  if (!fault.empty()) return Happen(BaseEvent::kNotGoneOver, fault);
+void LogService::Rotated(uint64_t old_bytes, const std::string& fault) {
+  if (!fault.empty()) return Happen(BaseEvent::kNotRotated, fault);
   old_bytes_ += old_bytes;
   open_ = next_increment_;
-  Happen(BaseEvent::kGoneOver);
+  Happen(BaseEvent::kRotated);
 }
 
 void LogService::BaseWritten(int fault) {
@@ -185,8 +185,8 @@ void LogService::BaseWritten(int fault) {
 void LogService::NamePair() {
   const auto lent = std::make_shared<std::unique_ptr<LogFolder>>(std::move(folder_));
   const auto outcome = std::make_shared<std::string>();
-  on_.host.RunAside(
-      AsideLane::kLog,
+  on_.host.RunInBackground(
+      WorkerLane::kLog,
       [lent, outcome, base = next_base_, next = next_increment_] {
         *outcome = (*lent)->SwitchTo(base, next);
       },
@@ -204,8 +204,8 @@ void LogService::LookAfterFiles() {
   if (!folder_ || !stands() || !commits_->is_open() || commits_->is_unsure()) return;
   const auto watch = std::make_shared<const LogFolder::Watch>(folder_->watch());
   const auto lost = std::make_shared<std::string>();
-  on_.host.RunAside(
-      AsideLane::kLog, [watch, lost] { *lost = watch->WhatIsLost(); },
+  on_.host.RunInBackground(
+      WorkerLane::kLog, [watch, lost] { *lost = watch->WhatIsLost(); },
       [this, watch, lost] {
         const bool is_so = folder_ && folder_->watch().number == watch->number;
         if (lost->empty() || !is_so || !commits_->is_open()) return;
@@ -222,7 +222,7 @@ void LogService::Abandon() {
 
 // What was written for a rewriting, and is not the log's, is removed.
 void LogService::Tidy() {
-  if (!folder_) return;  // when the log has gone over
+  if (!folder_) return;  // when the log has rotated
   folder_->Discard(next_base_);
   if (next_increment_ != open_) folder_->Discard(next_increment_);
   if (!is_on()) folder_.reset();
@@ -235,7 +235,7 @@ void LogService::DropRewrite() {
     on_.host.Log(LogLevel::kNotice, "Killing running AOF rewrite child (a task of this process)");
   rewrite_wanted_ = false;
   Happen(BaseEvent::kStopped);
-  on_.host.FinishAside();
+  on_.host.FinishBackground();
 }
 
 void LogService::RewriteDone() {

@@ -120,7 +120,7 @@ std::string LogService::WriteFiles() {
 void LogService::BeginLoading(std::vector<std::string> paths, LogLoadOptions options) {
   loader_ = NewLoader(std::move(paths), std::move(options));
   on_.state.loading = true;
-  on_.flags.Raise(RareFlags::kLog);
+  on_.flags.Raise(SlowPathFlags::kLog);
 }
 
 std::unique_ptr<LogLoader> LogService::NewLoader(std::vector<std::string> paths,
@@ -197,7 +197,7 @@ void LogService::EndLoading() {
   loader_.reset();
   on_.locks.Started(/*has_data=*/true, has_all_grants, last_unix_ms);
   on_.state.loading = false;
-  on_.flags.Lower(RareFlags::kLog);
+  on_.flags.Lower(SlowPathFlags::kLog);
   on_.snapshots.AllIsSaved();
   grace_begun_ms_ = on_.clock.now().ms();
   ArmGrace();
@@ -273,7 +273,7 @@ void LogService::EndLoggedTurn() {
   }
   if (std::exchange(to_be_closed_, false)) CloseLog();
   if (state_ == BaseState::kDue && MayBeginBase()) BeginBase();
-  if (rewrite_wanted_ && state_ == BaseState::kNone && folder_ && commits_->can_go_over() &&
+  if (rewrite_wanted_ && state_ == BaseState::kNone && folder_ && commits_->can_rotate() &&
       on_.snapshots.can_begin())
     BeginRewrite();
 }

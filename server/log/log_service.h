@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "server/clients/others_server.h"
+#include "server/clients/yielder.h"
 #include "server/config/option_follower.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_states.h"
@@ -56,11 +56,11 @@ class LogService final : private OptionFollower {
     Dispatcher& dispatcher;
     LockService& locks;
     LogState& state;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     TimerTasks& timers;
     Keyspace& keyspace;
     Snapshots& snapshots;
-    OthersServer& others;
+    Yielder& yielder;
     int64_t process_id;
   };
   explicit LogService(const Uses& uses);
@@ -153,8 +153,8 @@ class LogService final : private OptionFollower {
   std::string MakePair(std::unique_ptr<DiskFile>& increment);
   std::string BeginWithoutLog();
   void RewriteBegins(BaseEvent event);
-  void WriteBaseAside();
-  void GoneOver(uint64_t old_bytes, const std::string& fault);
+  void WriteBaseInBackground();
+  void Rotated(uint64_t old_bytes, const std::string& fault);
   void BaseWritten(int fault);
   void NamePair();
   void Abandon();

@@ -15,20 +15,20 @@ namespace sluice {
 // --- the file
 
 enum class FileState : uint8_t {
-  kOff,        // there is none
-  kReady,      // what comes is written
-  kSyncing,    // the worker has the file: it writes and syncs
-  kGoingOver,  // the worker has it, and the next one, and makes that the log's
-  kFull,       // a write has failed: it is tried again, and changes are denied
-  kRetrying,   // the worker has the file: it tries
-  kUnsure,     // what is on disk is not known: nothing is written, and changes are denied
-  kInVain,     // the same, and the worker has the file still
+  kOff,       // there is none
+  kReady,     // what comes is written
+  kSyncing,   // the worker has the file: it writes and syncs
+  kRotating,  // the worker has it, and the next one, and makes that the log's
+  kFull,      // a write has failed: it is tried again, and changes are denied
+  kRetrying,  // the worker has the file: it tries
+  kUnsure,    // what is on disk is not known: nothing is written, and changes are denied
+  kInVain,    // the same, and the worker has the file still
 };
 inline constexpr size_t kFileStates = 8;
 enum class FileEvent : uint8_t {
   kOpened,  // a file is there to be appended to: at the start, or beside a new base
   kStart,   // the worker gets the file
-  kGoOver,  // and the next one
+  kRotate,  // and the next one
   kDone,    // all is written, and synced where it was to be
   kWriteFailed,
   kSyncFailed,
@@ -63,7 +63,7 @@ inline constexpr FileRow kRows[] = {
     {kOff, kOpened, kNothing, kReady},         {kOff, kClosed, kNothing, kOff},
 
     {kReady, kOpened, kNothing, kReady},       {kReady, kStart, kNothing, kSyncing},
-    {kReady, kGoOver, kNothing, kGoingOver},   {kReady, kDone, kNothing, kReady},
+    {kReady, kRotate, kNothing, kRotating},    {kReady, kDone, kNothing, kReady},
     {kReady, kWriteFailed, kDeny, kFull},      {kReady, kSyncFailed, kDeny, kUnsure},
     {kReady, kLost, kDeny, kUnsure},           {kReady, kStands, kNothing, kReady},
     {kReady, kClosed, kNothing, kOff},
@@ -72,8 +72,8 @@ inline constexpr FileRow kRows[] = {
     {kSyncing, kSyncFailed, kDeny, kUnsure},   {kSyncing, kLost, kDeny, kInVain},
     {kSyncing, kStands, kNothing, kSyncing},
 
-    {kGoingOver, kDone, kNothing, kReady},     {kGoingOver, kWriteFailed, kDeny, kFull},
-    {kGoingOver, kSyncFailed, kDeny, kUnsure},
+    {kRotating, kDone, kNothing, kReady},      {kRotating, kWriteFailed, kDeny, kFull},
+    {kRotating, kSyncFailed, kDeny, kUnsure},
 
     {kFull, kOpened, kNothing, kFull},         {kFull, kStart, kNothing, kRetrying},
     {kFull, kDone, kAccept, kReady},           {kFull, kWriteFailed, kDeny, kFull},
@@ -120,10 +120,10 @@ constexpr bool IsUnsure(FileState state) {
 enum class BaseState : uint8_t {
   kNone,            // nothing is being written anew; with a log, its files tell of all there is
   kDue,             // they do not: a base is to be begun as soon as it can be
-  kGoingOver,       // the log goes over to a new increment, and a base of that instant is written
+  kRotating,        // the log rotates to a new increment, and a base of that instant is written
   kGoingOverWhole,  // the base is on disk already
   kGoingOverAlone,  // the base has failed
-  kBase,            // the log has gone over, the base is being written
+  kBase,            // the log has rotated, the base is being written
   kNaming,          // the worker names the two, and nothing else
   kFirst,           // a base that was due is being written; the log goes into the file beside it
   kFirstNaming,
@@ -136,8 +136,8 @@ enum class BaseEvent : uint8_t {
   kBegun,       // a base beside the log that tells of all
   kFirstBegun,  // one without which it tells of nothing
   kAsideBegun,
-  kGoneOver,
-  kNotGoneOver,
+  kRotated,
+  kNotRotated,
   kWritten,
   kFailed,
   kNamed,
@@ -175,7 +175,7 @@ using enum BaseAct;
 
 // What is not listed cannot happen.
 inline constexpr BaseRow kRows[] = {
-    {kNone, kBegun, kNothing, kGoingOver},
+    {kNone, kBegun, kNothing, kRotating},
     {kNone, kAsideBegun, kNothing, kAside},
     {kNone, kUnsure, kNothing, kDue},
     {kNone, kOutdated, kNothing, kDue},
@@ -188,18 +188,18 @@ inline constexpr BaseRow kRows[] = {
     {kDue, kStopped, kNothing, kDue},
     {kDue, kClosed, kNothing, kNone},
 
-    {kGoingOver, kGoneOver, kNothing, kBase},
-    {kGoingOver, kNotGoneOver, kFail, kNone},
-    {kGoingOver, kWritten, kNothing, kGoingOverWhole},
-    {kGoingOver, kFailed, kFail, kGoingOverAlone},
-    {kGoingOver, kStopped, kDrop, kGoingOverAlone},
+    {kRotating, kRotated, kNothing, kBase},
+    {kRotating, kNotRotated, kFail, kNone},
+    {kRotating, kWritten, kNothing, kGoingOverWhole},
+    {kRotating, kFailed, kFail, kGoingOverAlone},
+    {kRotating, kStopped, kDrop, kGoingOverAlone},
 
-    {kGoingOverWhole, kGoneOver, kName, kNaming},
-    {kGoingOverWhole, kNotGoneOver, kFail, kNone},
+    {kGoingOverWhole, kRotated, kName, kNaming},
+    {kGoingOverWhole, kNotRotated, kFail, kNone},
     {kGoingOverWhole, kStopped, kNothing, kGoingOverWhole},
 
-    {kGoingOverAlone, kGoneOver, kTidy, kNone},
-    {kGoingOverAlone, kNotGoneOver, kTidy, kNone},
+    {kGoingOverAlone, kRotated, kTidy, kNone},
+    {kGoingOverAlone, kNotRotated, kTidy, kNone},
     {kGoingOverAlone, kStopped, kNothing, kGoingOverAlone},
 
     {kBase, kWritten, kName, kNaming},
@@ -246,7 +246,7 @@ inline constexpr auto kBaseSteps = [] {
 constexpr BaseStep StepOf(BaseState state, BaseEvent event) {
   return kBaseSteps[static_cast<size_t>(state)][static_cast<size_t>(event)];
 }
-// A base is on its way, or only its going over.
+// A base is on its way, or only its rotation.
 constexpr bool IsRewriting(BaseState state) {
   return state != BaseState::kNone && state != BaseState::kDue;
 }

@@ -66,7 +66,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
           {.plain = [this](int fd, Peer peer) { Admit(fd, std::move(peer)); },
            .tls = [this](int fd, Peer peer) { BeginTls(fd, std::move(peer)); }},
           around_.owns_process ? RaiseDescriptorLimit : [](int64_t) { return DescriptorLimit(); }),
-      unneeded_(
+      idle_watchdog_(
           io_, alarms_, config.settings(), [this] { return clients(); },
           [this](std::string_view why) { EndAnyway(why); }),
       manager_([this](std::chrono::microseconds time, std::function<void()> call) {
@@ -144,7 +144,7 @@ std::string Server::Start() {
   }
   if (!error.empty()) return error;
   if (spaces_) ArmHousekeeping();
-  unneeded_.Start();
+  idle_watchdog_.Start();
   // Data may have a long script in them, beside which others are served: that is the loop's work.
   if (first_.engine().loading()) {
     manager_.Loading();
@@ -555,7 +555,7 @@ void Server::Stop() {
   stopped_ = true;
   if (signals_) signals_->Stop();
   alarms_.Stop();
-  unneeded_.Stop();
+  idle_watchdog_.Stop();
   hand_over_.Stop();
   poller_.Stop();
 }
@@ -590,7 +590,8 @@ void Server::ShutdownOf(Space& space, int code) {
   spaces_->End(space);
 }
 
-uint64_t Server::RunAside(AsideLane lane, std::function<void()> work, std::function<void()> done) {
+uint64_t Server::RunInBackground(WorkerLane lane, std::function<void()> work,
+                                 std::function<void()> done) {
   return workers_.Run(lane, std::move(work), std::move(done));
 }
 

@@ -28,6 +28,7 @@
 #include "server/net/extra_port.h"
 #include "server/net/hand_over/hand_over.h"
 #include "server/net/hand_over/predecessor.h"
+#include "server/net/idle_watchdog.h"
 #include "server/net/log.h"
 #include "server/net/loop_descriptor.h"
 #include "server/net/manager/service_manager.h"
@@ -39,7 +40,6 @@
 #include "server/net/space.h"
 #include "server/net/space_table.h"
 #include "server/net/tls_door.h"
-#include "server/net/unneeded.h"
 #include "server/net/workers.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
@@ -104,14 +104,14 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   std::optional<std::string> OptionChanged(std::string_view option) override;
   // SpaceOwner
   void PollFrom(Space& space) override;
-  void ClientLeft() override { unneeded_.ClientLeft(); }
+  void ClientLeft() override { idle_watchdog_.ClientLeft(); }
   void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
-  uint64_t RunAside(AsideLane lane, std::function<void()> work,
-                    std::function<void()> done) override;
+  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
+                           std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
-  void AwaitAside(uint64_t number) override { workers_.Await(number); }
-  void FinishAside() override { workers_.Finish(); }
+  void AwaitBackground(uint64_t number) override { workers_.Await(number); }
+  void FinishBackground() override { workers_.Finish(); }
   bool Stopping() const override { return stopping_; }
   void FillWithRandom(std::span<uint8_t> bytes) override { FillWithSystemRandom(bytes); }
   void Sleep(int64_t micros) override;
@@ -182,7 +182,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   Acceptor acceptor_;
   std::unique_ptr<ExtraPort> http_;  // null: there is none
   std::optional<Signals> signals_;
-  Unneeded unneeded_;
+  IdleWatchdog idle_watchdog_;
   ServiceManager manager_;
   Predecessor predecessor_;
   HandOver hand_over_;

@@ -15,7 +15,7 @@ constexpr size_t kSharedCountBytes = 48;
 }  // namespace
 
 void Space::DropEngine() {
-  if (engine_) FinishAside();  // the workers' results are for the engine that goes
+  if (engine_) FinishBackground();  // the workers' results are for the engine that goes
   engine_.reset();
   engine_lives_.reset();
   connections_.clear();

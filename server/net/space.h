@@ -43,7 +43,7 @@ class SpaceOwner : public ProcessHost {
 
 class Space final : public Host {
  public:
-  // `has_workers`: work aside is the process's; else it is done at once (files are in memory).
+  // `has_workers`: background work is the process's; else it is done at once (files are in memory).
   Space(SpaceOwner& owner, bool has_workers) : owner_(owner), has_workers_(has_workers) {}
   ~Space() override { CloseConnections(); }
   Space(const Space&) = delete;
@@ -85,17 +85,17 @@ class Space final : public Host {
   void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
-  uint64_t RunAside(AsideLane lane, std::function<void()> work,
-                    std::function<void()> done) override {
-    return has_workers_ ? owner_.RunAside(lane, std::move(work), std::move(done))
-                        : Host::RunAside(lane, std::move(work), std::move(done));
+  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
+                           std::function<void()> done) override {
+    return has_workers_ ? owner_.RunInBackground(lane, std::move(work), std::move(done))
+                        : Host::RunInBackground(lane, std::move(work), std::move(done));
   }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
-  void AwaitAside(uint64_t number) override {
-    if (has_workers_) owner_.AwaitAside(number);
+  void AwaitBackground(uint64_t number) override {
+    if (has_workers_) owner_.AwaitBackground(number);
   }
-  void FinishAside() override {
-    if (has_workers_) owner_.FinishAside();
+  void FinishBackground() override {
+    if (has_workers_) owner_.FinishBackground();
   }
   bool Stopping() const override { return given_up_ || owner_.Stopping(); }
   void FillWithRandom(std::span<uint8_t> bytes) override { owner_.FillWithRandom(bytes); }

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/engine/random_state.h"
 #include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
@@ -150,8 +150,8 @@ void SpaceTable::MakeEngine(PrivateSpace& space) {
 
 bool SpaceTable::IsBusy(const Space& space) const {
   if (!space.has_engine()) return false;
-  const Acting& acting = space.engine().part<Acting>();
-  return acting.current() || acting.caller();
+  const CurrentClient& current_client = space.engine().part<CurrentClient>();
+  return current_client.current() || current_client.caller();
 }
 
 // --- what handlers ask for
@@ -270,7 +270,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   Space* const source = FindSpace(from);
   if (!source) return "ERR there is no such space";
   // A script of it is slow: half of what it does is no image of one moment.
-  if (source->engine().part<Acting>().caller()) return std::string(kBusy);
+  if (source->engine().part<CurrentClient>().caller()) return std::string(kBusy);
   if (PrivateSpace* const old = Find(to); old && IsBusy(old->space)) return std::string(kBusy);
   if (!Find(to) && spaces_.size() >= Spaces::kCountMax) return std::string(kTooMany);
   StringSink image;
@@ -279,7 +279,7 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
 
   PrivateSpace& target = FindOrMake(to);
   NeedEngine(target);
-  std::vector<Traveller> clients = LeaveAll(target.space, std::nullopt);
+  std::vector<MigratingClient> clients = LeaveAll(target.space, std::nullopt);
   const PrivateSpace* const private_source = PrivateOf(*source);
   target.clock = private_source ? private_source->clock : on_.first_clock;
   const std::string file = target.config->settings().dbfilename;  // that configuration goes
@@ -296,15 +296,15 @@ std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
   // The last token, too, is of the image, even where no lock remembers it.
   engine.part<LockService>().tokens().JumpPast(
       source->engine().part<LockService>().tokens().last());
-  for (Traveller& client : clients) Enter(target.space, std::move(client));
+  for (MigratingClient& client : clients) Enter(target.space, std::move(client));
   return fault.empty() ? fault : Concat("ERR the copy cannot be loaded: ", fault);
 }
 
 // --- clients that move
 
 // What it sent before is to be run there.
-void SpaceTable::Enter(Space& space, Traveller traveller) {
-  if (Arrive(space, std::move(traveller))) Due(space);
+void SpaceTable::Enter(Space& space, MigratingClient client) {
+  if (Arrive(space, std::move(client))) Due(space);
 }
 
 // False: what it was answered before has not left yet.
@@ -314,18 +314,18 @@ bool SpaceTable::Move(const Want& want) {
   if (!session->output.empty()) return false;
   if (want.to != Spaces::kDefault) FindOrMake(want.to);
   Space& to = *FindSpace(want.to);
-  Traveller traveller = Leave(*want.from, *session);
+  MigratingClient client = Leave(*want.from, *session);
   if (PrivateSpace* const left = PrivateOf(*want.from)) ++left->visits;
-  traveller.db = 0;
-  traveller.bytes.insert(0, want.request);
+  client.db = 0;
+  client.bytes.insert(0, want.request);
   if (PrivateSpace* const entered = PrivateOf(to)) ++entered->visits;
-  Enter(to, std::move(traveller));
+  Enter(to, std::move(client));
   Due(*want.from);  // what it leaves behind may be others'
   return true;
 }
 
 void SpaceTable::ResetSpace(Space& space, SessionId caller) {
-  std::vector<Traveller> clients = LeaveAll(space, caller);
+  std::vector<MigratingClient> clients = LeaveAll(space, caller);
   if (PrivateSpace* const own = PrivateOf(space)) {
     own->origin = own->name;
     own->disk.Clear();
@@ -336,7 +336,7 @@ void SpaceTable::ResetSpace(Space& space, SessionId caller) {
     space.MakeEngineAnew();
     space.engine().StartLog();
   }
-  for (Traveller& client : clients) Enter(space, std::move(client));
+  for (MigratingClient& client : clients) Enter(space, std::move(client));
 }
 
 bool SpaceTable::Arrange(bool nested) {

@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "server/net/listener.h"
+#include "server/net/migrating_client.h"
 #include "server/net/space.h"
-#include "server/net/traveller.h"
 #include "server/test_double/ram_disk.h"
 #include "server/test_double/spaces.h"
 #include "storage/time/movable_clock.h"
@@ -102,7 +102,7 @@ class SpaceTable {
   EngineOptions OptionsOf(PrivateSpace& space) const;
   bool Move(const Want& want);
   void ResetSpace(Space& space, SessionId caller);
-  void Enter(Space& space, Traveller traveller);
+  void Enter(Space& space, MigratingClient client);
   void Wake(PrivateSpace& space);
   void Sleep(PrivateSpace& space);
   bool IsBusy(const Space& space) const;

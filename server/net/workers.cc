@@ -16,8 +16,8 @@ namespace {
 constexpr int kNiceness = 10;
 
 // Linux keeps the niceness of each thread.
-void YieldToOthers(AsideLane lane) {
-  if (lane != AsideLane::kSnapshot) return;
+void YieldToOthers(WorkerLane lane) {
+  if (lane != WorkerLane::kSnapshot) return;
   [[maybe_unused]] const int niceness = ::nice(kNiceness);
 }
 
@@ -40,7 +40,7 @@ Workers::~Workers() {
     if (lane.thread.joinable()) lane.thread.join();
 }
 
-void Workers::Start(AsideLane lane) {
+void Workers::Start(WorkerLane lane) {
   Lane& started = lanes_[static_cast<size_t>(lane)];
   if (started.thread.joinable()) return;
 
@@ -55,7 +55,7 @@ void Workers::Start(AsideLane lane) {
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-uint64_t Workers::Run(AsideLane lane, std::function<void()> work, std::function<void()> done) {
+uint64_t Workers::Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) {
   Start(lane);
   {
     const std::lock_guard lock(mutex_);

@@ -32,7 +32,7 @@ class Workers {
   int bell() { return bell_.is_open() ? bell_.native_handle() : -1; }
 
   // Returns the piece's number.
-  uint64_t Run(AsideLane lane, std::function<void()> work, std::function<void()> done);
+  uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done);
   // Returns when the piece is done and what follows it has run, here.
   void Await(uint64_t number);
   // Runs all there is, also what `done` adds, and returns when it is done.
@@ -48,7 +48,7 @@ class Workers {
     std::deque<Piece> waiting;  // guarded by mutex_
   };
 
-  void Start(AsideLane lane);
+  void Start(WorkerLane lane);
   void Loop(std::deque<Piece>& waiting);
   void AwaitBell();
   void RunDone();
@@ -58,7 +58,7 @@ class Workers {
   uint64_t last_number_ = 0;
   size_t unfinished_ = 0;     // the loop's: pieces whose `done` has not begun
   bool awaits_bell_ = false;  // only while there are any: quiet workers hold no io_context back
-  std::array<Lane, kAsideLanes> lanes_;
+  std::array<Lane, kWorkerLanes> lanes_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;
   std::deque<Piece> done_;

@@ -1,6 +1,6 @@
 // KeyListeners: the parts that hear of keys that were touched (watchers, waiters, tracking ...), in
-// one array, in one order. RareFlags::kKeys says whether any of them has something to hear of: a
-// part raises it, this array alone lowers it, and Audit finds a part that listens while it is
+// one array, in one order. SlowPathFlags::kKeys says whether any of them has something to hear of:
+// a part raises it, this array alone lowers it, and Audit finds a part that listens while it is
 // down.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 
 namespace sluice {
 
@@ -28,7 +28,7 @@ class KeyListener {
 
 class KeyListeners {
  public:
-  explicit KeyListeners(RareFlags& flags) : flags_(flags) {}
+  explicit KeyListeners(SlowPathFlags& flags) : flags_(flags) {}
 
   void Add(KeyListener& listener) { listeners_.push_back(&listener); }
 
@@ -36,7 +36,7 @@ class KeyListeners {
     for (KeyListener* listener : listeners_) {
       if (listener->listens()) listener->KeyTouched(db, key, died);
     }
-    if (!any_listens()) flags_.Lower(RareFlags::kKeys);
+    if (!any_listens()) flags_.Lower(SlowPathFlags::kKeys);
   }
   // To all of them, since a part may have to know of it though it listens to no key.
   void DatabaseReplaced(int db, int other) {
@@ -45,7 +45,7 @@ class KeyListeners {
 
   // The first violated invariant as a sentence, or empty.
   std::string Audit() const {
-    const bool deaf = any_listens() && !flags_.Raised(RareFlags::kKeys);
+    const bool deaf = any_listens() && !flags_.Raised(SlowPathFlags::kKeys);
     return deaf ? "a touched key is told to no listener" : "";
   }
 
@@ -54,7 +54,7 @@ class KeyListeners {
     return std::ranges::any_of(listeners_, [](const KeyListener* each) { return each->listens(); });
   }
 
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   std::vector<KeyListener*> listeners_;
 };
 

@@ -49,7 +49,7 @@ void AddOrigin(std::string& line, const Session& client, const Settings& setting
 void Monitors::Add(Session& session) {
   session.conditions |= kMonitor;
   watching_.push_back(&session);
-  flags_.Raise(RareFlags::kCommands);
+  flags_.Raise(SlowPathFlags::kCommands);
   clients_.ClassChanged(session);
 }
 

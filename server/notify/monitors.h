@@ -10,13 +10,13 @@
 
 #include "protocol/args.h"
 #include "server/clients/clients.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 
 namespace sluice {
 
 class Monitors {
  public:
-  Monitors(const Settings& settings, Clients& clients, TurnClock& clock, RareFlags& flags)
+  Monitors(const Settings& settings, Clients& clients, TurnClock& clock, SlowPathFlags& flags)
       : settings_(settings), clients_(clients), clock_(clock), flags_(flags) {}
 
   // The session must be removed before it ends: pointers to it are kept.
@@ -33,7 +33,7 @@ class Monitors {
   const Settings& settings_;
   Clients& clients_;
   TurnClock& clock_;
-  RareFlags& flags_;
+  SlowPathFlags& flags_;
   std::vector<Session*> watching_;
 };
 

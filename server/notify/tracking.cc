@@ -64,11 +64,11 @@ struct Tracking::Keys
                                                 hash, std::equal_to<>()))) {}
 };
 
-Tracking::Tracking(const Settings& settings, Clients& clients, const Acting& acting,
-                   RareFlags& flags, HashKeys& hash_keys)
+Tracking::Tracking(const Settings& settings, Clients& clients, const CurrentClient& current_client,
+                   SlowPathFlags& flags, HashKeys& hash_keys)
     : settings_(settings),
       clients_(clients),
-      acting_(acting),
+      current_client_(current_client),
       flags_(flags),
       hash_keys_(hash_keys) {}
 
@@ -84,8 +84,8 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
   if (!session.tracking) {
     session.tracking = std::make_unique<TrackingState>();
     ++tracking_clients_;
-    flags_.Raise(RareFlags::kCommands);
-    flags_.Raise(RareFlags::kKeys);
+    flags_.Raise(SlowPathFlags::kCommands);
+    flags_.Raise(SlowPathFlags::kKeys);
   }
   TrackingState& state = *TrackingOf(session);
   state.options = options;
@@ -269,8 +269,8 @@ void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
 // reads the key again.
 void Tracking::KeyTouched(int, std::string_view key, bool died) {
   // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
-  const bool by_nobody = died || acting_.script_runs();
-  const Session* const by = by_nobody ? nullptr : acting_.current();
+  const bool by_nobody = died || current_client_.script_runs();
+  const Session* const by = by_nobody ? nullptr : current_client_.current();
   ForEachPrefixOf(key, [&](const std::string& prefix, Prefix& about) {
     about.changed[std::string(key)] = by ? by->client_id : 0;
     changed_prefixes_.insert(prefix);
@@ -292,7 +292,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
     if (!session) continue;
     ChargeKey(*session, -static_cast<ptrdiff_t>(charged));
     if (!session->tracking || TrackingOf(*session)->options.broadcast) continue;
-    const bool own = by_client && session == acting_.current();
+    const bool own = by_client && session == current_client_.current();
     if (!own || !TrackingOf(*session)->options.no_loop) Tell(*session, payload);
   }
   assert(items_ >= tracked.clients.size());
@@ -344,7 +344,7 @@ void Tracking::Broadcast() {
 // A client whose command runs is told behind its reply, so the message waits. What waits is bounded
 // by the client's output limit.
 void Tracking::Tell(Session& session, std::string payload) {
-  if (acting_.IsExecuting(session)) {
+  if (current_client_.IsExecuting(session)) {
     const uint64_t limit = clients_.OutputLimitOf(session).hard_bytes;
     if (limit > 0 && pending_bytes_ > limit) {
       clients_.CloseOverOutputLimit(session);
@@ -352,7 +352,7 @@ void Tracking::Tell(Session& session, std::string payload) {
     }
     pending_bytes_ += sizeof(Pending) + payload.size();
     pending_.push_back({session.client_id, std::move(payload)});
-    flags_.Raise(RareFlags::kPending);
+    flags_.Raise(SlowPathFlags::kPending);
   } else {
     Send(session, payload);
   }
@@ -373,7 +373,7 @@ void Tracking::SendPending(Session& session) {
       [&](const Pending& pending) { return pending.client_id != session.client_id; });
   std::vector<Pending> told(std::make_move_iterator(own), std::make_move_iterator(pending_.end()));
   pending_.erase(own, pending_.end());
-  if (pending_.empty()) flags_.Lower(RareFlags::kPending);
+  if (pending_.empty()) flags_.Lower(SlowPathFlags::kPending);
   for (const Pending& pending : told) {
     pending_bytes_ -= sizeof(Pending) + pending.payload.size();
     Send(session, pending.payload);

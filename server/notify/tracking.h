@@ -28,9 +28,9 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "protocol/args.h"
-#include "server/clients/acting.h"
 #include "server/clients/clients.h"
-#include "server/core/rare_flags.h"
+#include "server/clients/current_client.h"
+#include "server/core/slow_path_flags.h"
 #include "server/notify/key_listeners.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/memory/block_size.h"
@@ -64,8 +64,8 @@ inline TrackingState* TrackingOf(const Session& session) {
 
 class Tracking final : public KeyListener {
  public:
-  Tracking(const Settings& settings, Clients& clients, const Acting& acting, RareFlags& flags,
-           HashKeys& hash_keys);
+  Tracking(const Settings& settings, Clients& clients, const CurrentClient& current_client,
+           SlowPathFlags& flags, HashKeys& hash_keys);
   ~Tracking() override;
 
   // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
@@ -83,7 +83,8 @@ class Tracking final : public KeyListener {
   void Remember(Session& session, Args args, std::span<const int> key_positions);
   // Whether it is to remember what it reads now.
   static bool IsRemembering(const Session& session);
-  // The top-level command of a session is over that tracks, or while RareFlags::kPending is raised.
+  // The top-level command of a session is over that tracks, or while SlowPathFlags::kPending is
+  // raised.
   void CommandDone(Session& session);
   // Gives up some of the keys that are above tracking-table-max-keys; true when more are.
   bool LimitSlice();
@@ -143,8 +144,8 @@ class Tracking final : public KeyListener {
 
   const Settings& settings_;
   Clients& clients_;
-  const Acting& acting_;
-  RareFlags& flags_;
+  const CurrentClient& current_client_;
+  SlowPathFlags& flags_;
   size_t tracking_clients_ = 0;
   HashKeys& hash_keys_;
   std::unique_ptr<Keys> keys_;  // made for the first

@@ -1,5 +1,5 @@
-// See flushed_file.h. A host without workers has done its job by the time RunAside returns: then
-// nobody waits.
+// See flushed_file.h. A host without workers has done its job by the time RunInBackground returns:
+// then nobody waits.
 #include "server/snapshots/flushed_file.h"
 
 #include <cerrno>
@@ -59,7 +59,7 @@ void FlushedFile::Replace(CommandCall& call, Disk& disk, std::string path, std::
     (*life)->Done(id, job->outcome);
   };
   ++unfinished_;
-  aside_ = host_.RunAside(AsideLane::kSnapshot, std::move(work), std::move(done));
+  aside_ = host_.RunInBackground(WorkerLane::kSnapshot, std::move(work), std::move(done));
   if (job->is_over) return Answer(call.reply, job->outcome);
   waits_[id] = call.client.id;
   parked_.Park(call, {.on_timeout = NotAwaited, .owner = this, .wait_id = id});
@@ -75,7 +75,7 @@ void FlushedFile::Done(uint64_t id, const Outcome& outcome) {
 }
 
 void FlushedFile::Finish() {
-  if (unfinished_ > 0) host_.AwaitAside(aside_);
+  if (unfinished_ > 0) host_.AwaitBackground(aside_);
 }
 
 }  // namespace sluice

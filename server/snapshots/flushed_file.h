@@ -7,7 +7,7 @@
 // client that is told an error knows that a start would find the old data.
 //
 // Files are small: no key is left. They are written in the order of their flushes, and ahead of all
-// snapshots that begin later (AsideLane::kSnapshot).
+// snapshots that begin later (WorkerLane::kSnapshot).
 #pragma once
 
 #include <cstdint>

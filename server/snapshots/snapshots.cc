@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/saved_first.h"
 #include "server/locks/lock_service.h"
@@ -131,13 +131,13 @@ bool Snapshots::WriteTo(ByteSink& sink, std::string_view boot) {
   return writer.ok();
 }
 
-void Snapshots::SaveAside() {
+void Snapshots::SaveInBackground() {
   scheduled_ = false;
   ++begun_;
   tried_unix_s_ = on_.clock.now().unix_s();
   on_.host.Log(LogLevel::kNotice, "Background saving started");
   auto run = std::make_unique<Run>(*this, &on_.host, NamesOfFile(), false);
-  if (const int fault = Begin(run)) SavedAside(*run, fault);
+  if (const int fault = Begin(run)) SavedInBackground(*run, fault);
 }
 
 void Snapshots::WriteBase(const std::string& path, Finished finished) {
@@ -251,11 +251,11 @@ void Snapshots::Ended(int fault) {
     run->writer.Abandon();
     on_.saved_first.End();
   }
-  if (!run->is_base) SavedAside(*run, fault);
+  if (!run->is_base) SavedInBackground(*run, fault);
   if (run->finished) run->finished(fault);
 }
 
-void Snapshots::SavedAside(const Run& run, int fault) {
+void Snapshots::SavedInBackground(const Run& run, int fault) {
   took_s_ = (on_.clock.clock().TickNanos() - run.begun_ns) / 1'000'000'000;
   if (fault == 0) return FileSaved(run.changes, run.writer.keys());
   FileFailed(fault);
@@ -322,8 +322,8 @@ void Snapshots::FollowFault() {
   const Settings& settings = on_.config.settings();
   on_.state.snapshot_fault =
       failed_ && settings.stop_writes_on_bgsave_error && !settings.save.empty();
-  if (on_.state.snapshot_fault) on_.flags.Raise(RareFlags::kLog);
-  if (!on_.state.denies_anything()) on_.flags.Lower(RareFlags::kLog);
+  if (on_.state.snapshot_fault) on_.flags.Raise(SlowPathFlags::kLog);
+  if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
 }
 
 void Snapshots::set_pieces(size_t large_bytes, size_t piece_bytes) {
@@ -348,9 +348,9 @@ void Snapshots::EverySecond() {
   if (const SavePoint* const point = ReachedSavePoint()) {
     on_.host.Log(LogLevel::kNotice,
                  Concat(point->changes, " changes in ", point->seconds, " seconds. Saving..."));
-    SaveAside();
+    SaveInBackground();
   } else if (scheduled_) {
-    SaveAside();
+    SaveInBackground();
   }
 }
 

@@ -26,7 +26,7 @@ class Config;
 class Host;
 class LockService;
 class ParkedClients;
-class RareFlags;
+class SlowPathFlags;
 class SavedFirst;
 class TurnClock;
 struct LogState;
@@ -52,7 +52,7 @@ class Snapshots final : private OptionFollower {
     Clients& clients;
     ParkedClients& parked;
     LogState& state;
-    RareFlags& flags;
+    SlowPathFlags& flags;
     LockService& locks;
     SavedFirst& saved_first;
     SnapshotWriter::Source source;
@@ -72,7 +72,7 @@ class Snapshots final : private OptionFollower {
   bool WriteTo(ByteSink& sink, std::string_view boot);
   // From this moment on, beside clients. last_failed() tells how it ended, also where it could not
   // begin. Precondition: can_begin().
-  void SaveAside();
+  void SaveInBackground();
   // The server is about to end: what runs is given up, and all is saved where `save` says so, or
   // there are save points. False: that has failed, and `force` was not said.
   bool PrepareEnd(const EndWords& words);
@@ -146,7 +146,7 @@ class Snapshots final : private OptionFollower {
   void Delay(uint64_t keys);
   void WalkEnded();
   void Ended(int fault);
-  void SavedAside(const Run& run, int fault);
+  void SavedInBackground(const Run& run, int fault);
   void FileSaved(uint64_t changes, uint64_t keys);
   void FileFailed(int fault);
   void FileOfFlush(const std::string& path, uint64_t changes, const FlushedFile::Outcome& outcome);

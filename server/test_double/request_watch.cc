@@ -7,7 +7,7 @@
 
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/locks/lock_service.h"
 #include "storage/locks/fence.h"
@@ -81,9 +81,9 @@ void RequestWatch::Reset() {
 
 void RequestWatch::Watch() {
   if (faults_.empty() && requests_.empty() && !journal_.is_on()) {
-    on_.flags.Lower(RareFlags::kHooked);
+    on_.flags.Lower(SlowPathFlags::kHooked);
   } else {
-    on_.flags.Raise(RareFlags::kHooked);
+    on_.flags.Raise(SlowPathFlags::kHooked);
   }
 }
 

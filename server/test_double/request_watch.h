@@ -28,7 +28,7 @@ class Clients;
 class CommandTable;
 class Host;
 class LockService;
-class RareFlags;
+class SlowPathFlags;
 class TurnClock;
 
 class RequestWatch final : public RequestHook {
@@ -46,7 +46,7 @@ class RequestWatch final : public RequestHook {
     TimerTasks& timers;
     LockService& locks;
     Random& random;
-    RareFlags& flags;
+    SlowPathFlags& flags;
   };
   explicit RequestWatch(const Uses& uses) : on_(uses), faults_(uses.commands, uses.random) {}
   ~RequestWatch() override;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/base/macros.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/notify/tracking.h"
 #include "storage/memory/heap_bytes.h"
 
@@ -55,7 +55,7 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   const Ticket& joined = queue->tickets.emplace(number, std::move(ticket)).first->second;
   ++statistics_.waited;
   queue_of_[number] = queue.get();
-  on_.flags.Raise(RareFlags::kKeys);
+  on_.flags.Raise(SlowPathFlags::kKeys);
   on_.parked.Park(
       call,
       {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
@@ -108,10 +108,10 @@ void LimitWaiters::Serve(Queue& queue) {
     const auto head = queue.tickets.begin();
     Session& waiter = *on_.clients.Find(head->second.session);
     {
-      const Acting::As acting(on_.acting, waiter);
+      const CurrentClient::As current(on_.current_client, waiter);
       retry_ms = head->second.try_again(on_.parts, queue.key, head->second);
     }
-    if (on_.flags.Raised(RareFlags::kPending)) on_.tracking.CommandDone(waiter);
+    if (on_.flags.Raised(SlowPathFlags::kPending)) on_.tracking.CommandDone(waiter);
     if (retry_ms) break;
     queue_of_.erase(head->first);
     LeavePolicy(head->first, head->second);
@@ -169,7 +169,7 @@ void LimitWaiters::DatabaseReplaced(int db, int other) {
     return each.policy.empty() && each.db == db && each.other == other;
   });
   changes_.push_back({.db = db, .other = other, .last = tickets_});
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // Once, until it is served.
@@ -177,7 +177,7 @@ void LimitWaiters::Note(Queue& queue) {
   if (queue.noted) return;
   queue.noted = true;
   ready_.push_back(queue.key);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // Those that are noted while this runs wait for the next call, so one call ends.
@@ -201,7 +201,7 @@ void LimitWaiters::PolicyChanged(std::string_view name) {
   if (!tickets_of_policy_.contains(name)) return;
   DropChanges([name](const Change& each) { return each.policy == name; });
   changes_.push_back({.policy = std::string(name), .last = tickets_});
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // The next slice of the waiters that changes concern: notes the queues that they head. Who came

@@ -85,9 +85,9 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     TimerTasks& timers;
     ParkedClients& parked;
     Tracking& tracking;
-    Acting& acting;
+    CurrentClient& current_client;
     const Pause& pause;
-    RareFlags& flags;
+    SlowPathFlags& flags;
   };
   LimitWaiters(const Uses& uses, HashKeys& hash_keys);
 

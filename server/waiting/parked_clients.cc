@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/base/macros.h"
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/dispatch/command_timer.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/notify/tracking.h"
@@ -105,13 +105,13 @@ void ParkedClients::Answered(Session& session, Parked& parked) {
 }
 
 void ParkedClients::Answering(Session& session) {
-  if (on_.flags.Raised(RareFlags::kHooked)) [[unlikely]]
+  if (on_.flags.Raised(SlowPathFlags::kHooked)) [[unlikely]]
     on_.dispatcher.hook().Answering(session);
 }
 
 // It goes on with what it had sent behind the request that waited.
 void ParkedClients::Resume(Session& session) {
-  if (on_.flags.Raised(RareFlags::kHooked)) [[unlikely]]
+  if (on_.flags.Raised(SlowPathFlags::kHooked)) [[unlikely]]
     on_.dispatcher.hook().Answered(session);
   on_.clients.QueueSend(session);
   on_.clients.Resume(session);
@@ -137,10 +137,10 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   on_.timer.TimeSingly();
   Answering(session);
   {
-    const Acting::As waiter(on_.acting, session);
+    const CurrentClient::As waiter(on_.current_client, session);
     on_.dispatcher.Run(session, request.request(), on_.clients.SinkOf(session));
   }
-  if (on_.flags.Raised(RareFlags::kPending)) [[unlikely]]
+  if (on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
   parked.woken = false;
   if (parked.stays && session.close == CloseMode::kOpen) return false;

@@ -34,11 +34,11 @@
 
 namespace sluice {
 
-class Acting;
+class CurrentClient;
 class CommandCounts;
 class CommandTimer;
 class Dispatcher;
-class RareFlags;
+class SlowPathFlags;
 class Tracking;
 
 class ParkedClients final : public ClosingListener {
@@ -56,8 +56,8 @@ class ParkedClients final : public ClosingListener {
     CommandTimer& timer;
     CommandCounts& counts;
     Tracking& tracking;
-    Acting& acting;
-    RareFlags& flags;
+    CurrentClient& current_client;
+    SlowPathFlags& flags;
   };
   explicit ParkedClients(const Uses& uses) : on_(uses) {}
 

@@ -50,7 +50,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
     wait.keys.push_back(std::move(name));
   }
   ParkedOf(call.client)->kept_bytes += BytesOf(wait);
-  on_.flags.Raise(RareFlags::kKeys);
+  on_.flags.Raise(SlowPathFlags::kKeys);
 }
 
 // With its places in the lines of its keys.
@@ -134,7 +134,7 @@ std::string Waiters::Audit() const {
 void Waiters::Note(const KeyName& name, Line& line) {
   if (std::exchange(line.noted, true)) return;
   ready_.push_back(name);
-  on_.flags.Raise(RareFlags::kServe);
+  on_.flags.Raise(SlowPathFlags::kServe);
 }
 
 // O(1) for a key that is not waited for.

@@ -56,7 +56,7 @@ class Waiters final : public WaitOwner, public KeyListener {
     Clients& clients;
     Keyspace& keyspace;
     const TurnClock& clock;
-    RareFlags& flags;
+    SlowPathFlags& flags;
   };
   Waiters(const Uses& uses, HashKeys& hash_keys);
 

@@ -177,7 +177,7 @@ class TroubledLife {
   void Step() {
     const int64_t choice = Between(random_, 0, 99);
     if (choice < 40) return Write();
-    if (choice < 70) return RunAside();
+    if (choice < 70) return RunInBackground();
     if (choice < 80) return server_->AdvanceTime(Between(random_, 0, 3) > 0 ? 1000 : 50);
     if (choice < 87) return disk_.Trouble();
     if (choice < 93) return disk_.Mend();
@@ -195,10 +195,10 @@ class TroubledLife {
                    "return tonumber(ARGV[1])",
                    "0", number});
   }
-  void RunAside() {
+  void RunInBackground() {
     const bool log_first = Between(random_, 0, 1) == 0;
-    if (!server_->RunAsideNow(log_first ? AsideLane::kLog : AsideLane::kSnapshot))
-      server_->RunAsideNow();
+    if (!server_->RunBackgroundNow(log_first ? WorkerLane::kLog : WorkerLane::kSnapshot))
+      server_->RunBackgroundNow();
     server_->Settle();
   }
   void Save() {

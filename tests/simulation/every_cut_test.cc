@@ -115,7 +115,7 @@ class Saver {
     const std::optional<Reply> reply = saving_.turns_on ? admin_->Next() : std::nullopt;
     if (saving_.turns_on && (!reply || reply->ToText() != "+OK")) bounds_.least = 0;
     for (int step = 0; step < kEveryCutSteps; ++step) {
-      RunAsideNow(step % 2 == 0 ? AsideLane::kLog : AsideLane::kSnapshot);
+      RunBackgroundNow(step % 2 == 0 ? WorkerLane::kLog : WorkerLane::kSnapshot);
       if (step % 4 == 1) Write();
       server_.AdvanceTime(kStepMs);
       Listen();
@@ -131,8 +131,8 @@ class Saver {
   }
 
  private:
-  void RunAsideNow(AsideLane preferred) {
-    if (!server_.RunAsideNow(preferred)) server_.RunAsideNow();
+  void RunBackgroundNow(WorkerLane preferred) {
+    if (!server_.RunBackgroundNow(preferred)) server_.RunBackgroundNow();
   }
   void Write() {
     if (client_->closed()) client_ = &server_.Connect();
@@ -142,7 +142,7 @@ class Saver {
   void FailASync() {
     disk_.sync_fault = EIO;
     Write();
-    server_.RunAsideNow();
+    server_.RunBackgroundNow();
     server_.Settle();
     disk_.sync_fault = 0;
   }

@@ -68,7 +68,7 @@ class Flushers {
     ++moment_;
     const int64_t choice = Between(random_, 0, 19);
     if (choice < 6) {
-      server_.RunAsideNow();
+      server_.RunBackgroundNow();
     } else if (choice < 11) {
       if (admin_.Run({"SET", "key", std::to_string(moment_)}).ToText() == "+OK") key_ = moment_;
     } else if (choice == 11) {

@@ -144,7 +144,7 @@ class Machine {
     } else if (choice < 4) {
       server_->AdvanceTime(Between(random_, 0, 1) == 0 ? 1 : Between(random_, 0, 3000));
     } else if (choice < 8) {
-      server_->RunAsideNow();
+      server_->RunBackgroundNow();
       server_->Settle();
     } else if (!owner.asked) {
       if (choice < 12)

@@ -151,7 +151,7 @@ class Writers {
   void Step() {
     const int64_t choice = Between(random_, 0, 39);
     if (choice < 14) {
-      if (choice < 7 || !server_.RunAsideNow(AsideLane::kLog)) server_.RunAsideNow();
+      if (choice < 7 || !server_.RunBackgroundNow(WorkerLane::kLog)) server_.RunBackgroundNow();
       server_.Settle();
     } else if (choice < 16) {
       server_.AdvanceTime(1000);

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "server/clients/acting.h"
+#include "server/clients/current_client.h"
 #include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/core/log_level.h"
@@ -112,41 +112,41 @@ TestEngine::TestEngine(const Options& options)
   start_fault_ = engine_->StartLog();
 }
 
-uint64_t TestEngine::RunAside(AsideLane lane, std::function<void()> work,
-                              std::function<void()> done) {
+uint64_t TestEngine::RunInBackground(WorkerLane lane, std::function<void()> work,
+                                     std::function<void()> done) {
   const uint64_t number = ++last_aside_;
-  aside_.push_back({number, lane, std::move(work), std::move(done)});
-  if (!aside_waits_) FinishAside();
+  background_.push_back({number, lane, std::move(work), std::move(done)});
+  if (!aside_waits_) FinishBackground();
   return number;
 }
 
 // What stands before it in its lane is done in its order, but followed up later.
-void TestEngine::AwaitAside(uint64_t number) {
-  const auto awaited = std::ranges::find(aside_, number, &Aside::number);
-  if (awaited == aside_.end()) return;
-  const AsideLane lane = awaited->lane;
-  for (auto aside = aside_.begin(); aside != aside_.end(); ++aside) {
-    if (aside->lane != lane) continue;
-    if (aside->work) std::exchange(aside->work, nullptr)();
-    if (aside->number != number) continue;
-    const std::function<void()> done = std::move(aside->done);
-    aside_.erase(aside);
+void TestEngine::AwaitBackground(uint64_t number) {
+  const auto awaited = std::ranges::find(background_, number, &BackgroundTask::number);
+  if (awaited == background_.end()) return;
+  const WorkerLane lane = awaited->lane;
+  for (auto task = background_.begin(); task != background_.end(); ++task) {
+    if (task->lane != lane) continue;
+    if (task->work) std::exchange(task->work, nullptr)();
+    if (task->number != number) continue;
+    const std::function<void()> done = std::move(task->done);
+    background_.erase(task);
     return done();
   }
 }
 
-bool TestEngine::RunAsideNow() { return RunOne(aside_.begin()); }
+bool TestEngine::RunBackgroundNow() { return RunOne(background_.begin()); }
 
-bool TestEngine::RunAsideNow(AsideLane lane) {
-  return RunOne(std::ranges::find(aside_, lane, &Aside::lane));
+bool TestEngine::RunBackgroundNow(WorkerLane lane) {
+  return RunOne(std::ranges::find(background_, lane, &BackgroundTask::lane));
 }
 
-bool TestEngine::RunOne(Asides::iterator found) {
-  if (found == aside_.end()) return false;
-  const Aside aside = std::move(*found);
-  aside_.erase(found);
-  if (aside.work) aside.work();
-  aside.done();
+bool TestEngine::RunOne(BackgroundTasks::iterator found) {
+  if (found == background_.end()) return false;
+  const BackgroundTask task = std::move(*found);
+  background_.erase(found);
+  if (task.work) task.work();
+  task.done();
   return true;
 }
 
@@ -205,7 +205,8 @@ std::string TestEngine::Audit() {
   if (!restless_.empty()) return restless_;
   std::string fault = engine_->keyspace().Audit(engine_->now());
   // Sessions and lists are whole between turns, not inside a command that serves others.
-  return fault.empty() && !engine_->part<Acting>().serving_from_within() ? engine_->Audit() : fault;
+  return fault.empty() && !engine_->part<CurrentClient>().serving_from_within() ? engine_->Audit()
+                                                                                : fault;
 }
 
 void TestEngine::Send(Session& session) {

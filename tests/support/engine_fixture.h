@@ -111,12 +111,12 @@ class TestEngine final : private Host {
   // One turn without an audit; true when work is left.
   bool Turn() { return engine_->RunTurn(); }
 
-  // What the server runs beside itself waits from here on, until RunAsideNow.
+  // What the server runs beside itself waits from here on, until RunBackgroundNow.
   void set_aside_waits(bool on) { aside_waits_ = on; }
   // The oldest of that, or of its lane; false: there was none.
-  bool RunAsideNow();
-  bool RunAsideNow(AsideLane lane);
-  size_t aside() const { return aside_.size(); }  // what waits
+  bool RunBackgroundNow();
+  bool RunBackgroundNow(WorkerLane lane);
+  size_t background_tasks() const { return background_.size(); }  // what waits
   // What the server wants called when so many ms of real time have passed: tests call it by hand.
   using RealCalls = std::vector<std::pair<int64_t, std::function<void()>>>;
   RealCalls TakeRealCalls() { return std::exchange(real_calls_, {}); }
@@ -140,14 +140,14 @@ class TestEngine final : private Host {
   void Poll() override {
     if (serve_) serve_();
   }
-  uint64_t RunAside(AsideLane lane, std::function<void()> work,
-                    std::function<void()> done) override;
+  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
+                           std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override {
     real_calls_.emplace_back(real_ms, std::move(call));
   }
-  void AwaitAside(uint64_t number) override;
-  void FinishAside() override {
-    while (RunAsideNow()) {
+  void AwaitBackground(uint64_t number) override;
+  void FinishBackground() override {
+    while (RunBackgroundNow()) {
     }
   }
   void FillWithRandom(std::span<uint8_t> bytes) override {
@@ -158,20 +158,20 @@ class TestEngine final : private Host {
   void Sleep(int64_t micros) override { clock_.AdvanceMicros(micros); }
   void Log(LogLevel level, std::string_view line) override;
   TestClient* FindClient(SessionId id);
-  struct Aside {
+  struct BackgroundTask {
     uint64_t number;
-    AsideLane lane;
+    WorkerLane lane;
     std::function<void()> work;  // empty: it is done
     std::function<void()> done;
   };
-  using Asides = std::deque<Aside>;
-  bool RunOne(Asides::iterator found);
+  using BackgroundTasks = std::deque<BackgroundTask>;
+  bool RunOne(BackgroundTasks::iterator found);
 
   MemoryDisk own_disk_;
   MemoryDisk& disk_;
   bool audits_;
   bool aside_waits_ = false;
-  Asides aside_;
+  BackgroundTasks background_;
   RealCalls real_calls_;
   uint64_t last_aside_ = 0;
   std::string start_fault_;

@@ -90,30 +90,31 @@ std::vector<SessionId> CrowdServer::Crowd(int count, const std::function<std::st
 }
 
 void CrowdServer::Settle() {
-  while (Turn() || DoAside() || engine_->NextWork() <= clock_.Sample().ms()) {
+  while (Turn() || DoInBackground() || engine_->NextWork() <= clock_.Sample().ms()) {
   }
 }
 
-uint64_t CrowdServer::RunAside(AsideLane, std::function<void()> work, std::function<void()> done) {
-  aside_.push_back({++last_aside_, std::move(work), std::move(done)});
+uint64_t CrowdServer::RunInBackground(WorkerLane, std::function<void()> work,
+                                      std::function<void()> done) {
+  background_.push_back({++last_aside_, std::move(work), std::move(done)});
   return last_aside_;
 }
 
-void CrowdServer::AwaitAside(uint64_t number) {
-  for (Aside& each : aside_) {
+void CrowdServer::AwaitBackground(uint64_t number) {
+  for (BackgroundTask& each : background_) {
     if (each.number > number) return;
     if (each.work) std::exchange(each.work, nullptr)();
     if (each.number == number) return std::exchange(each.done, nullptr)();
   }
 }
 
-bool CrowdServer::DoAside() {
-  if (aside_.empty()) return false;
-  const Aside aside = std::move(aside_.front());
-  aside_.pop_front();
-  if (aside.work) aside.work();
+bool CrowdServer::DoInBackground() {
+  if (background_.empty()) return false;
+  const BackgroundTask task = std::move(background_.front());
+  background_.pop_front();
+  if (task.work) task.work();
   const int64_t begin = ReadClock(CLOCK_THREAD_CPUTIME_ID);
-  if (aside.done) aside.done();
+  if (task.done) task.done();
   Count(ReadClock(CLOCK_THREAD_CPUTIME_ID) - begin);
   return true;
 }

@@ -76,10 +76,10 @@ class CrowdServer final : private Host {
   void Send(Session& session) override;
   void Closed(SessionId) override {}
   void ReturnFreedAtOnce(bool on) override;
-  uint64_t RunAside(AsideLane lane, std::function<void()> work,
-                    std::function<void()> done) override;
-  void AwaitAside(uint64_t number) override;
-  bool DoAside();
+  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
+                           std::function<void()> done) override;
+  void AwaitBackground(uint64_t number) override;
+  bool DoInBackground();
   void Poll() override {}
   void FillWithRandom(std::span<uint8_t>) override {}
   void Shutdown(int) override {}
@@ -90,12 +90,12 @@ class CrowdServer final : private Host {
   MemoryDisk disk_;
   Config config_{disk_};
   HalfManualClock clock_;
-  struct Aside {
+  struct BackgroundTask {
     uint64_t number;
     std::function<void()> work;  // empty: it is done
     std::function<void()> done;
   };
-  std::deque<Aside> aside_;
+  std::deque<BackgroundTask> background_;
   uint64_t last_aside_ = 0;
   std::unique_ptr<Engine> engine_;
   SessionId client_;

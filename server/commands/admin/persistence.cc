@@ -55,7 +55,7 @@ void BgSave(CommandCall& call) {
   if (snapshots.saving()) return call.reply.Error(kSaving);
   const bool in_exec = call.client.in_exec();
   if (snapshots.can_begin() && !in_exec) {
-    snapshots.SaveAside();
+    snapshots.SaveInBackground();
     return call.reply.Status("Background saving started");
   }
   if (!may_be_later && !in_exec) {

@@ -11,7 +11,7 @@
 
 #include "protocol/text/number_text.h"
 #include "scripting/script_flags.h"
-#include "server/core/rare_flags.h"
+#include "server/core/slow_path_flags.h"
 #include "server/dispatch/command.h"
 #include "server/notify/monitors.h"
 
@@ -43,7 +43,7 @@ inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
 
 // A script's call is shown before the commands it runs, and even if it finds nothing to run.
 inline void ShowScriptCall(const CommandCall& call) {
-  if (call.part<RareFlags>().Raised(RareFlags::kCommands) && call.part<Monitors>().any())
+  if (call.part<SlowPathFlags>().Raised(SlowPathFlags::kCommands) && call.part<Monitors>().any())
       [[unlikely]]
     call.part<Monitors>().Show(call.client, call.args);
 }

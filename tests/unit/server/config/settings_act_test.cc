@@ -364,7 +364,7 @@ const ActingRow kActing[] = {
        server.client.Send({"SET", "k", "v"});
        EXPECT_FALSE(server.client.Next().has_value());
        server.engine.set_aside_waits(false);
-       while (server.engine.RunAsideNow()) continue;
+       while (server.engine.RunBackgroundNow()) continue;
        server.engine.Settle();
        EXPECT_TRUE(server.client.Next().has_value());
      },

@@ -43,7 +43,7 @@ class WatchTableTest : public testing::Test, private KeyspaceObserver {
   ManualClock clock_;
   TimerWheel wheel_{0};
   TurnClock turn_clock_{clock_};
-  RareFlags flags_;
+  SlowPathFlags flags_;
   Keyspace keyspace_{16, SipKey{1}, wheel_, *this};
   WatchTable table_{keyspace_, turn_clock_, flags_, SipKey{1}};
 

@@ -32,8 +32,8 @@ TroubleConfig LoggedWith(const std::string& fsync) {
   return {{"appendonly", "yes"}, {"appendfsync", fsync}};
 }
 
-void RunAllAside(TestEngine& server) {
-  while (server.RunAsideNow()) server.Settle();
+void RunAllBackground(TestEngine& server) {
+  while (server.RunBackgroundNow()) server.Settle();
   server.Settle();
 }
 
@@ -57,18 +57,18 @@ TEST(DiskTrouble, WithRoomAgainNothingIsWrittenTwice) {
     TestClient& first = server.Connect();
     disk.full_appends = 1;
     first.Send({"INCR", "n"});
-    RunAllAside(server);
+    RunAllBackground(server);
     EXPECT_TRUE(first.closed());
     server.AdvanceTime(1000);  // it is written, and on its way to the disk
     TestClient& second = server.Connect();
     for (int i = 0; i < 4; ++i) {
       second.Send({"INCR", "n"});
-      server.RunAsideNow();
+      server.RunBackgroundNow();
       server.Settle();
     }
-    RunAllAside(server);
+    RunAllBackground(server);
     second.Send({"INCR", "n"});
-    RunAllAside(server);
+    RunAllBackground(server);
     const std::string told = second.TakeBytes();
     ASSERT_TRUE(told.ends_with("\r\n"));
     const size_t last = told.rfind(':') + 1;
@@ -89,17 +89,17 @@ TEST(DiskTrouble, ABaseThatFailsLeavesTheIncrementAlone) {
     client.Send({"BGREWRITEAOF"});
     server.AdvanceTime(10);
     disk.room = 0;
-    while (server.RunAsideNow(AsideLane::kSnapshot)) server.Settle();
+    while (server.RunBackgroundNow(WorkerLane::kSnapshot)) server.Settle();
     disk.room = SIZE_MAX;
-    RunAllAside(server);
+    RunAllBackground(server);
     EXPECT_EQ(client.Next()->ToText(), "+Background append only file rewriting started");
     client.Send({"SET", "k", "2"});
-    RunAllAside(server);
+    RunAllBackground(server);
     EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
     client.Send({"BGREWRITEAOF"});
-    RunAllAside(server);
+    RunAllBackground(server);
     client.Send({"SET", "l", "3"});
-    RunAllAside(server);
+    RunAllBackground(server);
   }
   EXPECT_EQ(FoundBy(disk, "k"), "2");
   EXPECT_EQ(FoundBy(disk, "l"), "3");
@@ -115,15 +115,15 @@ TEST(DiskTrouble, ABaseWithoutItsIncrementIsNotNamed) {
     server.set_aside_waits(true);
     client.Send({"BGREWRITEAOF"});
     server.AdvanceTime(10);
-    while (server.RunAsideNow(AsideLane::kSnapshot)) server.Settle();
+    while (server.RunBackgroundNow(WorkerLane::kSnapshot)) server.Settle();
     disk.replace_fault = ENOSPC;
-    server.RunAsideNow(AsideLane::kLog);
+    server.RunBackgroundNow(WorkerLane::kLog);
     server.Settle();
     disk.replace_fault = 0;
-    RunAllAside(server);
+    RunAllBackground(server);
     client.TakeBytes();
     client.Send({"SET", "k", "2"});
-    RunAllAside(server);
+    RunAllBackground(server);
     EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
   }
   EXPECT_EQ(FoundBy(disk, "k"), "2");
@@ -140,7 +140,7 @@ TEST(DiskTrouble, AServerThatIsKilledBeforeItsFirstBaseStandsFindsItsSnapshot) {
     server.set_aside_waits(true);
     client.Send({"CONFIG", "SET", "appendonly", "yes"});
     client.Send({"SET", "k", "in the log"});
-    while (server.RunAsideNow(AsideLane::kLog)) server.Settle();
+    while (server.RunBackgroundNow(WorkerLane::kLog)) server.Settle();
     EXPECT_EQ(client.TakeBytes(), "+OK\r\n+OK\r\n");
   }
   MemoryDisk without = disk;
@@ -161,7 +161,7 @@ TEST(DiskTrouble, AServerThatIsKilledWhileItWritesALogForALaterStartFindsItsSnap
     server.set_aside_waits(true);
     client.Send({"BGREWRITEAOF"});
     server.AdvanceTime(10);
-    while (server.RunAsideNow(AsideLane::kSnapshot)) server.Settle();
+    while (server.RunBackgroundNow(WorkerLane::kSnapshot)) server.Settle();
   }
   EXPECT_EQ(FoundBy(disk, "k"), "saved");
 }
@@ -317,7 +317,7 @@ TEST(DiskTrouble, AMarkThatIsRemovedAgainCostsNoCallerItsLock) {
     server.Settle();
     TestClient& client = server.Connect();
     client.Send({"LOCK.ACQUIRE", "l" + std::to_string(start), "me", "LEASE", "60000"});
-    RunAllAside(server);
+    RunAllBackground(server);
     const std::optional<Reply> grant = client.Next();
     ASSERT_TRUE(grant && !grant->elements.empty()) << start << (grant ? grant->ToText() : "");
     EXPECT_GT(grant->elements[0].integer, last);

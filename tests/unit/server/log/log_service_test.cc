@@ -82,7 +82,7 @@ TEST(Log, AnswersWaitForTheDiskUnderAlways) {
   EXPECT_FALSE(writer.has_received());
   reader.Send({"GET", "k"});
   EXPECT_FALSE(reader.has_received()) << "it would show what can still be lost";
-  ASSERT_TRUE(server.RunAsideNow());
+  ASSERT_TRUE(server.RunBackgroundNow());
   server.Settle();
   EXPECT_EQ(writer.TakeBytes(), "+OK\r\n");
   EXPECT_EQ(reader.TakeBytes(), "$1\r\nv\r\n");
@@ -96,11 +96,11 @@ TEST(Log, OneSyncIsForAllThatCameMeanwhile) {
   const uint64_t before = disk.syncs;
   for (TestClient* client : clients) client->Send({"INCR", "n"});
   clients[0]->Send({"INCR", "n"});
-  ASSERT_TRUE(server.RunAsideNow());
+  ASSERT_TRUE(server.RunBackgroundNow());
   server.Settle();
   EXPECT_EQ(clients[0]->TakeBytes(), ":1\r\n");
   EXPECT_FALSE(clients[1]->has_received());
-  ASSERT_TRUE(server.RunAsideNow());
+  ASSERT_TRUE(server.RunBackgroundNow());
   server.Settle();
   EXPECT_EQ(clients[0]->TakeBytes(), ":4\r\n");
   EXPECT_EQ(clients[1]->TakeBytes(), ":2\r\n");
@@ -118,7 +118,7 @@ TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
   server.AdvanceTime(1100);  // a sync runs: a write beside it could stand still
   client.Send({"SET", "k", "2"});
   EXPECT_FALSE(client.has_received());
-  ASSERT_TRUE(server.RunAsideNow());
+  ASSERT_TRUE(server.RunBackgroundNow());
   server.Settle();
   EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
 }
@@ -138,10 +138,10 @@ TEST(Log, AClientCanWaitUntilItsWritesAreOnDisk) {
     other.Send({"WAITAOF", "1", "0", "0"});
     other.Send({"EXEC"});
     EXPECT_NE(other.TakeBytes().find("*2\r\n:0\r\n:0\r\n"), std::string::npos) << "does not wait";
-    EXPECT_FALSE(server.RunAsideNow()) << "clients could keep the disk busy";
+    EXPECT_FALSE(server.RunBackgroundNow()) << "clients could keep the disk busy";
     server.AdvanceTime(1000);
     EXPECT_FALSE(client.has_received());
-    ASSERT_TRUE(server.RunAsideNow());
+    ASSERT_TRUE(server.RunBackgroundNow());
     server.Settle();
     EXPECT_EQ(client.TakeBytes(), "*2\r\n:1\r\n:0\r\n");
   }
@@ -175,7 +175,7 @@ TEST(Log, PushesWaitToo) {
   server.set_aside_waits(true);
   holder.Send({"LOCK.RELEASE", "l", "a"});
   EXPECT_FALSE(waiting.has_received()) << "the grant is not safe yet";
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_TRUE(waiting.has_received());
 }
 

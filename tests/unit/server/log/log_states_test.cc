@@ -65,10 +65,10 @@ TEST(LogStates, WhileTheWorkerHasTheFileNothingElseBeginsWithIt) {
   for (size_t i = 0; i < kFileStates; ++i) {
     const auto state = static_cast<FileState>(i);
     for (const FileEvent event :
-         {FileEvent::kOpened, FileEvent::kStart, FileEvent::kGoOver, FileEvent::kClosed}) {
+         {FileEvent::kOpened, FileEvent::kStart, FileEvent::kRotate, FileEvent::kClosed}) {
       const bool is_possible = StepOf(state, event).act != FileAct::kNever;
       EXPECT_TRUE(IsAtRest(state) || !is_possible) << i << " " << int(event);
-      const bool is_given = event == FileEvent::kStart || event == FileEvent::kGoOver;
+      const bool is_given = event == FileEvent::kStart || event == FileEvent::kRotate;
       EXPECT_TRUE(!is_possible || is_given != IsAtRest(StepOf(state, event).next)) << i;
     }
     if (IsAtRest(state)) continue;

@@ -614,13 +614,13 @@ TEST(RestartGrace, AGrantBeyondTheHorizonIsAnsweredOnceItIsOnDisk) {
   TestClient& client = server.Connect();
   client.Send({"LOCK.ACQUIRE", "first", "a", "LEASE", "30000"});
   EXPECT_FALSE(client.has_received());
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_TRUE(IsGrant(client.Next()->ToText()));
   EXPECT_TRUE(IsGrant(Acquire(client, "second", "a"))) << "the horizon has been moved on";
   client.Send({"LOCK.ACQUIRE", "long", "a", "LEASE", "600001"});
   EXPECT_FALSE(client.has_received());
   client.Send({"PING"});
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_TRUE(IsGrant(client.Next()->ToText()));
 }
 

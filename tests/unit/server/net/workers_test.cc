@@ -23,7 +23,7 @@ struct WorkersTest : testing::Test {
 TEST_F(WorkersTest, TheLoopEndsWithTheLastPiece) {
   std::thread::id ran_on, followed_on;
   workers.Run(
-      AsideLane::kLog, [&] { ran_on = std::this_thread::get_id(); },
+      WorkerLane::kLog, [&] { ran_on = std::this_thread::get_id(); },
       [&] { followed_on = std::this_thread::get_id(); });
   io.run();
   EXPECT_NE(ran_on, std::this_thread::get_id());
@@ -35,11 +35,11 @@ TEST_F(WorkersTest, TheLoopEndsWithTheLastPiece) {
 TEST_F(WorkersTest, APieceMayFollowAPiece) {
   int pieces = 0;
   workers.Run(
-      AsideLane::kLog, [] {},
+      WorkerLane::kLog, [] {},
       [&] {
         ++pieces;
         workers.Run(
-            AsideLane::kLog, [] {}, [&pieces] { ++pieces; });
+            WorkerLane::kLog, [] {}, [&pieces] { ++pieces; });
       });
   io.run();
   EXPECT_EQ(pieces, 2);
@@ -47,7 +47,7 @@ TEST_F(WorkersTest, APieceMayFollowAPiece) {
   io.restart();
   told.clear();
   workers.Run(
-      AsideLane::kLog, [] {}, [&pieces] { ++pieces; });
+      WorkerLane::kLog, [] {}, [&pieces] { ++pieces; });
   io.run();
   EXPECT_EQ(pieces, 3);
   EXPECT_EQ(told, "finished ");
@@ -56,9 +56,9 @@ TEST_F(WorkersTest, APieceMayFollowAPiece) {
 // What follows the pieces before it is not the caller's: they may change what it is at.
 TEST_F(WorkersTest, APieceIsAwaitedAlone) {
   workers.Run(
-      AsideLane::kLog, [this] { told += "first-work "; }, [this] { told += "first "; });
+      WorkerLane::kLog, [this] { told += "first-work "; }, [this] { told += "first "; });
   const uint64_t second = workers.Run(
-      AsideLane::kLog, [this] { told += "second-work "; }, [this] { told += "second "; });
+      WorkerLane::kLog, [this] { told += "second-work "; }, [this] { told += "second "; });
   workers.Await(second);
   EXPECT_EQ(told, "first-work second-work second ");
   io.run();
@@ -69,7 +69,7 @@ TEST_F(WorkersTest, TheirCallerGoesOnMeanwhile) {
   std::binary_semaphore go{0};
   std::atomic<bool> is_done = false;
   const uint64_t piece = workers.Run(
-      AsideLane::kLog, [&] { go.acquire(), is_done = true; }, [] {});
+      WorkerLane::kLog, [&] { go.acquire(), is_done = true; }, [] {});
   EXPECT_FALSE(is_done);
   go.release();
   workers.Await(piece);
@@ -82,7 +82,7 @@ TEST_F(WorkersTest, EndBehindThePieceThatRuns) {
   {
     Workers ending(io, [] {});
     ending.Run(
-        AsideLane::kLog, [&] { begun.release(), go.acquire(), is_done = true; },
+        WorkerLane::kLog, [&] { begun.release(), go.acquire(), is_done = true; },
         [] { ADD_FAILURE(); });
     begun.acquire();
     go.release();
@@ -93,9 +93,9 @@ TEST_F(WorkersTest, EndBehindThePieceThatRuns) {
 // As at the end of a server, which stops to wait for anything else.
 TEST_F(WorkersTest, WhatWasFinishedKeepsNoLoopRunning) {
   workers.Run(
-      AsideLane::kLog, [] {}, [this] { told += "one "; });
+      WorkerLane::kLog, [] {}, [this] { told += "one "; });
   workers.Run(
-      AsideLane::kLog, [] {}, [this] { told += "two "; });
+      WorkerLane::kLog, [] {}, [this] { told += "two "; });
   workers.Finish();
   EXPECT_EQ(told, "one two ");
   io.run();
@@ -106,9 +106,9 @@ TEST_F(WorkersTest, WhatWasFinishedKeepsNoLoopRunning) {
 TEST_F(WorkersTest, LanesDoNotWaitForEachOther) {
   std::binary_semaphore go{0};
   workers.Run(
-      AsideLane::kSnapshot, [&] { go.acquire(), told += "snapshot "; }, [] {});
+      WorkerLane::kSnapshot, [&] { go.acquire(), told += "snapshot "; }, [] {});
   const uint64_t piece = workers.Run(
-      AsideLane::kLog, [] {}, [this] { told += "log "; });
+      WorkerLane::kLog, [] {}, [this] { told += "log "; });
   workers.Await(piece);
   EXPECT_EQ(told, "log ");
   go.release();
@@ -117,15 +117,15 @@ TEST_F(WorkersTest, LanesDoNotWaitForEachOther) {
 }
 
 TEST_F(WorkersTest, OnlyTheLaneOfSnapshotsYields) {
-  const auto niceness_of = [this](AsideLane lane) {
+  const auto niceness_of = [this](WorkerLane lane) {
     int niceness = -1;
     workers.Await(workers.Run(
         lane, [&] { niceness = ::getpriority(PRIO_PROCESS, 0); }, [] {}));
     return niceness;
   };
   const int own = ::getpriority(PRIO_PROCESS, 0);
-  EXPECT_EQ(niceness_of(AsideLane::kLog), own);
-  EXPECT_GT(niceness_of(AsideLane::kSnapshot), own);
+  EXPECT_EQ(niceness_of(WorkerLane::kLog), own);
+  EXPECT_GT(niceness_of(WorkerLane::kSnapshot), own);
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ TEST(Flush, IsAnsweredWhenTheFileOfBeforeIsReplaced) {
   EXPECT_FALSE(client.has_received());
   EXPECT_EQ(other.Run({"DBSIZE"}).ToText(), ":0") << "others are served, and see what is so";
   EXPECT_EQ(Found(disk), kOld) << "nothing was promised yet";
-  ASSERT_TRUE(server.RunAsideNow(AsideLane::kSnapshot));
+  ASSERT_TRUE(server.RunBackgroundNow(WorkerLane::kSnapshot));
   EXPECT_EQ(Found(disk), "(nil)");
   server.Settle();
   EXPECT_EQ(client.Next()->ToText(), "+OK");
@@ -56,7 +56,7 @@ TEST(Flush, LeavesFilesAloneWithoutSavePoints) {
   server.set_aside_waits(true);
   EXPECT_EQ(server.Connect().Run({"FLUSHALL"}).ToText(), "+OK");
   server.AdvanceTime(2000);
-  EXPECT_EQ(server.aside(), 0U);
+  EXPECT_EQ(server.background_tasks(), 0U);
   EXPECT_EQ(Found(disk), kOld);
 }
 
@@ -106,7 +106,7 @@ TEST(Flush, GivesUpASaveThatRuns) {
     client.Send({"FLUSHALL"});
     EXPECT_EQ(Info(server, "rdb_bgsave_in_progress"), "0");
     server.set_aside_waits(false);
-    while (server.RunAsideNow()) server.Settle();
+    while (server.RunBackgroundNow()) server.Settle();
     EXPECT_EQ(client.Next()->ToText(), "+OK");
     EXPECT_EQ(Found(disk), "(nil)");
     EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok");
@@ -180,14 +180,14 @@ TEST(Flush, IsOverwrittenByNothingOlderAndOverwritesNothingNewer) {
   client.Send({"FLUSHALL"});
   other.Run({"SET", "k", "new"});
   EXPECT_EQ(other.Run({"SAVE"}).ToText(), "+OK");
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(client.Next()->ToText(), "+OK");
   EXPECT_EQ(Found(disk), "\"new\"");
   client.Send({"FLUSHALL"});
   other.Run({"SET", "k", "newer"});
   EXPECT_EQ(other.Run({"BGSAVE"}).ToText(), "+Background saving started");
   server.Settle();
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(Found(disk), "\"newer\"");
 }
 
@@ -205,7 +205,7 @@ TEST(Flush, ItsClientMayGoMeanwhile) {
   gone.Disconnect();
   EXPECT_EQ(admin.Run({"CLIENT", "UNBLOCK", unblocked_id}).ToText(), ":1");
   EXPECT_EQ(unblocked.Next()->ToText().substr(0, 10), "-UNBLOCKED");
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(Found(disk), "(nil)");
   EXPECT_EQ(admin.Run({"DBSIZE"}).ToText(), ":0");
 }
@@ -237,7 +237,7 @@ class BesideASave : public testing::Test {
     server_.Settle();
   }
   void End() {
-    while (server_.RunAsideNow()) server_.Settle();
+    while (server_.RunBackgroundNow()) server_.Settle();
   }
   MemoryDisk disk_;
   TestEngine server_;

@@ -29,9 +29,9 @@ TEST(SnapshotFaults, AWorkerThatIsLateSpoilsNoSaveThatFollows) {
   EXPECT_EQ(client.Run({"BGSAVE", "CANCEL"}).ToText(), "+Background saving cancelled");
   EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
   server.Settle();
-  ASSERT_TRUE(server.RunAsideNow());
+  ASSERT_TRUE(server.RunBackgroundNow());
   EXPECT_FALSE(disk.files.contains("/dump.rdb")) << "the cancelled one, or a mixture";
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(Get(disk, "k"), "\"new\"");
   EXPECT_FALSE(AnyTemporary(disk));
 }
@@ -46,7 +46,7 @@ TEST(SnapshotFaults, AWorkerThatIsLateReplacesNoNewerFile) {
   server.Settle();
   client.Run({"SET", "k", "new"});
   EXPECT_TRUE(server.engine().PrepareEnd("save"));
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(Get(disk, "k"), "\"new\"");
   EXPECT_FALSE(AnyTemporary(disk));
 }
@@ -132,7 +132,7 @@ struct Going {
   bool is_sure;
 };
 
-void GoOver(const std::string& fsync, const Going& going) {
+void Rotate(const std::string& fsync, const Going& going) {
   SCOPED_TRACE(fsync + ", " + going.name);
   MemoryDisk disk;
   {
@@ -145,10 +145,10 @@ void GoOver(const std::string& fsync, const Going& going) {
     other.Send({"SET", "meanwhile", "v"});
     EXPECT_FALSE(other.has_received()) << "no file has it yet";
     going.spoil(disk);
-    server.RunAsideNow();
+    server.RunBackgroundNow();
     disk.replace_fault = disk.replaced_fault = disk.sync_fault = 0;
     server.set_aside_waits(false);
-    while (server.RunAsideNow()) server.Settle();
+    while (server.RunBackgroundNow()) server.Settle();
     server.Settle();
     EXPECT_EQ(other.TakeBytes(), going.is_sure ? "+OK\r\n" : "");
     EXPECT_EQ(other.closed(), !going.is_sure);
@@ -174,7 +174,7 @@ TEST(SnapshotFaults, ALogThatCannotGoOverGoesOnInItsSoundFile) {
       {"a failed sync", [](MemoryDisk& disk) { disk.sync_fault = EIO; }, false},
   };
   for (const std::string fsync : {"always", "everysec"}) {
-    for (const Going& going : goings) GoOver(fsync, going);
+    for (const Going& going : goings) Rotate(fsync, going);
   }
 }
 

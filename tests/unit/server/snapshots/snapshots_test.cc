@@ -401,7 +401,7 @@ TEST(Snapshots, WhoWritesWaitsForADiskThatIsSlow) {
   EXPECT_GE(written, 5);
   EXPECT_LT(written, 80) << "what waits for the disk has no bound";
   EXPECT_EQ(client.Run({"GET", "39"}).kind, Reply::Kind::kBulk) << "readers go on";
-  while (server.RunAsideNow()) server.Settle();
+  while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(other.Next()->ToText(), "+OK");
 }
 
@@ -419,7 +419,7 @@ TEST(Snapshots, WaitForTheDisk) {
   const int64_t done = std::stoll(Info(server, "current_save_keys_processed"));
   EXPECT_GT(done, 0);
   EXPECT_LT(done, 300) << "all of it is in memory";
-  while (server.RunAsideNow()) server.AdvanceTime(10);
+  while (server.RunBackgroundNow()) server.AdvanceTime(10);
   EXPECT_EQ(Info(server, "rdb_bgsave_in_progress"), "0");
   EXPECT_EQ(Info(server, "rdb_last_bgsave_status"), "ok");
 }

@@ -541,7 +541,7 @@ TEST(FaultsLogTest, WhatAFaultLetsGoTheLogMayStillHold) {
   tester.Send({"sluice.fault", "clear"});
   EXPECT_FALSE(client.has_received());
   server.set_aside_waits(false);
-  while (server.RunAsideNow()) {
+  while (server.RunBackgroundNow()) {
   }
   server.Settle();
   EXPECT_EQ(client.TakeBytes(), "+OK\r\n");

@@ -147,7 +147,7 @@ TEST_F(LocksTest, OnlyACallerWhoWantsALockWaitsForTheFirstTokens) {
   next.set_aside_waits(true);
   TestClient& client = next.Connect();
   EXPECT_EQ(client.Run({"ping"}).ToText(), "+PONG");
-  EXPECT_EQ(next.aside(), 1u);
+  EXPECT_EQ(next.background_tasks(), 1u);
   EXPECT_EQ(next.disk().replaced, 0);
   EXPECT_GT(Token(client.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
   EXPECT_EQ(next.disk().replaced, 1);
@@ -158,18 +158,18 @@ TEST_F(LocksTest, MoreTokensAreReservedBeforeTheyAreSpent) {
   const std::string before = disk.files["/fence.mark"];
   server_.set_aside_waits(true);
   Spend(kTokenMarkAhead / 2 + kTokensAtOnce);
-  EXPECT_EQ(server_.aside(), 1u);
+  EXPECT_EQ(server_.background_tasks(), 1u);
   for (int i = 0; i < 3; ++i) {  // none of them waits, or asks again
     server_.AdvanceTime(1000);
     EXPECT_GT(Token(a_.Run({"lock.acquire", Concat("k", i), "a", "lease", "1000"})), 0);
     EXPECT_EQ(disk.files["/fence.mark"], before);
   }
-  EXPECT_EQ(server_.aside(), 1u);
+  EXPECT_EQ(server_.background_tasks(), 1u);
   const int64_t mark = service().tokens().mark();
-  server_.RunAsideNow();
+  server_.RunBackgroundNow();
   EXPECT_EQ(service().tokens().mark(), std::stoll(disk.files["/fence.mark"]));
   EXPECT_GT(service().tokens().mark(), mark);
-  EXPECT_EQ(server_.aside(), 0u);
+  EXPECT_EQ(server_.background_tasks(), 0u);
 }
 
 // All that was reserved is spent and the disk hangs: what needs no token goes on.
@@ -186,8 +186,8 @@ TEST_F(LocksTest, ADiskThatHangsStopsNoOtherCommand) {
   EXPECT_EQ(a_.Run({"lock.release", "k", "a"}).ToText(), ":0");
   server_.AdvanceTime(1000);
   EXPECT_EQ(Granted(b_), 0);
-  EXPECT_EQ(server_.aside(), 1u);
-  server_.RunAsideNow();
+  EXPECT_EQ(server_.background_tasks(), 1u);
+  server_.RunBackgroundNow();
   server_.Settle();  // the waiter has it in the turn that finds the disk done
   EXPECT_GT(Granted(b_), 0);
   EXPECT_GT(Token(c_.Run({"lock.acquire", "l", "c", "lease", "1000"})), 0);

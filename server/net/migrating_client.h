@@ -1,4 +1,4 @@
-// Traveller: a client on its way from one engine to another, with what goes with it: its
+// MigratingClient: a client on its way from one engine to another, with what goes with it: its
 // connection, name, protocol, login, and what it has sent that has not run. Its database,
 // transaction, subscriptions and waits stay behind.
 //
@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-struct Traveller {
+struct MigratingClient {
   std::shared_ptr<SpaceConnection> connection;
   Peer peer;
   std::string name, library_name, library_version;
@@ -25,11 +25,11 @@ struct Traveller {
   std::string bytes;         // that it has sent
 };
 
-Traveller Leave(Space& space, Session& session);
+MigratingClient Leave(Space& space, Session& session);
 // All that may: the rest is closed. `caller`: who has asked for it, and is not told that its wait
 // has ended.
-std::vector<Traveller> LeaveAll(Space& space, std::optional<SessionId> caller);
+std::vector<MigratingClient> LeaveAll(Space& space, std::optional<SessionId> caller);
 // False: its connection is gone.
-bool Arrive(Space& space, Traveller traveller);
+bool Arrive(Space& space, MigratingClient client);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
-// See traveller.h.
-#include "server/net/traveller.h"
+// See migrating_client.h.
+#include "server/net/migrating_client.h"
 
 #include <algorithm>
 
@@ -8,32 +8,32 @@
 
 namespace sluice {
 
-Traveller Leave(Space& space, Session& session) {
-  Traveller traveller;
-  traveller.peer = session.peer;
-  traveller.name = session.name;
-  traveller.library_name = session.library_name;
-  traveller.library_version = session.library_version;
-  traveller.resp = session.resp();
-  traveller.db = session.db;
+MigratingClient Leave(Space& space, Session& session) {
+  MigratingClient client;
+  client.peer = session.peer;
+  client.name = session.name;
+  client.library_name = session.library_name;
+  client.library_version = session.library_version;
+  client.resp = session.resp();
+  client.db = session.db;
   // Where there is no password a client has shown none; another space does not know its users.
   const User& guard = space.engine().part<Users>().default_user();
-  traveller.authenticated =
+  client.authenticated =
       session.authenticated && session.user == &guard && !guard.has_no_password();
-  traveller.bytes = session.pending.view().substr(session.pending_start);
-  traveller.connection = space.Release(session.id);
-  return traveller;
+  client.bytes = session.pending.view().substr(session.pending_start);
+  client.connection = space.Release(session.id);
+  return client;
 }
 
 // Those who wait are told that they wait no more. One that cannot be answered now, or has said what
 // the new engine could not know (SUBSCRIBE, MONITOR), is closed: it connects again, and says it
 // again.
-std::vector<Traveller> LeaveAll(Space& space, std::optional<SessionId> caller) {
+std::vector<MigratingClient> LeaveAll(Space& space, std::optional<SessionId> caller) {
   Engine& engine = space.engine();
   std::vector<std::pair<uint64_t, SessionId>> ids;
   engine.ForEachSession([&](Session& session) { ids.emplace_back(session.client_id, session.id); });
   std::ranges::sort(ids, {}, [](const auto& each) { return each.first; });
-  std::vector<Traveller> travellers;
+  std::vector<MigratingClient> travellers;
   for (const auto& [number, id] : ids) {
     Session& session = *engine.Find(id);
     const bool is_caller = id == caller;
@@ -53,24 +53,24 @@ std::vector<Traveller> LeaveAll(Space& space, std::optional<SessionId> caller) {
   return travellers;
 }
 
-bool Arrive(Space& space, Traveller traveller) {
-  if (!traveller.connection) return false;
-  Session* const session = space.Admit(std::move(traveller.connection), std::move(traveller.peer));
+bool Arrive(Space& space, MigratingClient client) {
+  if (!client.connection) return false;
+  Session* const session = space.Admit(std::move(client.connection), std::move(client.peer));
   if (!session) return false;
   Engine& engine = space.engine();
   Clients& clients = engine.part<Clients>();
-  session->name = std::move(traveller.name);
-  session->library_name = std::move(traveller.library_name);
-  session->library_version = std::move(traveller.library_version);
-  session->writer.set_version(traveller.resp);
-  session->db = traveller.db;
-  if (traveller.authenticated && !session->authenticated) {
+  session->name = std::move(client.name);
+  session->library_name = std::move(client.library_name);
+  session->library_version = std::move(client.library_version);
+  session->writer.set_version(client.resp);
+  session->db = client.db;
+  if (client.authenticated && !session->authenticated) {
     clients.SetLoggedIn(*session, true);
   }
   clients.ClassChanged(*session);
-  if (traveller.is_answered) clients.Push(*session, {"+OK\r\n"});
-  if (!traveller.bytes.empty()) {
-    session->pending.Append(traveller.bytes);
+  if (client.is_answered) clients.Push(*session, {"+OK\r\n"});
+  if (!client.bytes.empty()) {
+    session->pending.Append(client.bytes);
     clients.Carry(*session);
   }
   return true;

@@ -1,6 +1,6 @@
-// RareFlags: one word that says which of the rare things may be there that concern every touched
-// key or every command, so that the way of a command asks one question instead of one for each of
-// them.
+// SlowPathFlags: one word that says which of the rare things may be there that concern every
+// touched key or every command, so that the way of a command asks one question instead of one for
+// each of them.
 //
 // A part that brings such a thing raises its flag. A flag may stay raised when the last of them is
 // gone: the engine, finding none, lowers it.
@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-class RareFlags {
+class SlowPathFlags {
  public:
   enum Flag : uint32_t {
     kKeys = 1u << 0,        // a KeyListener has something to hear of: WATCH, waiters, tracking

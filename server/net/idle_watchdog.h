@@ -1,6 +1,6 @@
-// Unneeded: notices when nobody needs this server any more, so that no test leaves one behind: the
-// process that started it has ended (exit-with-parent), or no client has been connected for so long
-// (idle-exit). With neither option it costs nothing.
+// IdleWatchdog: notices when no program needs this server any more, so that no test leaves one
+// behind: the process that started it has ended (exit-with-parent), or no client has been connected
+// for so long (idle-exit). With neither option it costs nothing.
 //
 // The parent is watched by a descriptor of the process (pidfd). The signal that Linux can send
 // instead (PR_SET_PDEATHSIG) comes when the *thread* ends that started us, and test runners start
@@ -17,11 +17,11 @@
 
 namespace sluice {
 
-class Unneeded {
+class IdleWatchdog {
  public:
   // `connected` counts clients; `end` is called with the reason, from the loop, at most once.
-  Unneeded(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
-           std::function<size_t()> connected, std::function<void(std::string_view why)> end);
+  IdleWatchdog(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
+               std::function<size_t()> connected, std::function<void(std::string_view why)> end);
 
   // Begins to watch.
   void Start();

@@ -1,5 +1,5 @@
-// Acting: which client causes what happens now. The client whose top-level command runs, and, while
-// a slow command of one client lets others be served from inside it, that client too.
+// CurrentClient: which client causes what happens now. The client whose top-level command runs,
+// and, while a slow command of one client lets others be served from inside it, that client too.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,7 @@
 namespace sluice {
 
 // It holds pointers only while a command runs, inside which no session is destroyed.
-class Acting {
+class CurrentClient {
  public:
   // The client whose top-level command runs; null between commands.
   const Session* current() const { return current_; }
@@ -30,39 +30,43 @@ class Acting {
   // While it lives, what happens is that client's doing.
   class As {
    public:
-    As(Acting& acting, Session& session)
-        : acting_(acting), around_(std::exchange(acting.current_, &session)) {}
-    ~As() { acting_.current_ = around_; }
+    As(CurrentClient& current_client, Session& session)
+        : current_client_(current_client),
+          around_(std::exchange(current_client.current_, &session)) {}
+    ~As() { current_client_.current_ = around_; }
     As(const As&) = delete;
     As& operator=(const As&) = delete;
 
    private:
-    Acting& acting_;
+    CurrentClient& current_client_;
     Session* const around_;
   };
   // While it lives, what happens is no client's doing, though a command is about to run.
   class Apart {
    public:
-    explicit Apart(Acting& acting)
-        : acting_(acting), around_(std::exchange(acting.current_, nullptr)) {}
-    ~Apart() { acting_.current_ = around_; }
+    explicit Apart(CurrentClient& current_client)
+        : current_client_(current_client),
+          around_(std::exchange(current_client.current_, nullptr)) {}
+    ~Apart() { current_client_.current_ = around_; }
     Apart(const Apart&) = delete;
     Apart& operator=(const Apart&) = delete;
 
    private:
-    Acting& acting_;
+    CurrentClient& current_client_;
     Session* const around_;
   };
   // While it lives, others are served from inside a command of `caller`.
   class Within {
    public:
-    Within(Acting& acting, Session& caller) : acting_(acting) { acting_.caller_ = &caller; }
-    ~Within() { acting_.caller_ = nullptr; }
+    Within(CurrentClient& current_client, Session& caller) : current_client_(current_client) {
+      current_client_.caller_ = &caller;
+    }
+    ~Within() { current_client_.caller_ = nullptr; }
     Within(const Within&) = delete;
     Within& operator=(const Within&) = delete;
 
    private:
-    Acting& acting_;
+    CurrentClient& current_client_;
   };
 
  private:

@@ -1,5 +1,5 @@
-// See unneeded.h.
-#include "server/net/unneeded.h"
+// See idle_watchdog.h.
+#include "server/net/idle_watchdog.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,31 +25,32 @@ bool IsOrphan() {
 
 }  // namespace
 
-Unneeded::Unneeded(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
-                   std::function<size_t()> connected, std::function<void(std::string_view)> end)
+IdleWatchdog::IdleWatchdog(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
+                           std::function<size_t()> connected,
+                           std::function<void(std::string_view)> end)
     : alarms_(alarms),
       settings_(settings),
       connected_(std::move(connected)),
       end_(std::move(end)),
       parent_(io) {}
 
-void Unneeded::Start() {
+void IdleWatchdog::Start() {
   if (settings_.exit_with_parent) WatchParent();
   if (settings_.idle_exit > 0) AwaitIdle();
 }
 
-void Unneeded::ClientLeft() {
+void IdleWatchdog::ClientLeft() {
   if (settings_.idle_exit > 0) AwaitIdle();
 }
 
-void Unneeded::Stop() {
+void IdleWatchdog::Stop() {
   boost::system::error_code ignored;
   parent_.close(ignored);
   alarms_.Cancel(idle_);
 }
 
 // The parent may end between two of these steps: then we have another one at the last.
-void Unneeded::WatchParent() {
+void IdleWatchdog::WatchParent() {
   const pid_t parent = ::getppid();
   const int descriptor = OpenProcess(parent);
   if (descriptor < 0) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -66,11 +67,13 @@ void Unneeded::WatchParent() {
                      });
 }
 
-void Unneeded::ParentEnded() { end_("The process that started this one has ended, shutting down"); }
+void IdleWatchdog::ParentEnded() {
+  end_("The process that started this one has ended, shutting down");
+}
 
 // Every client that leaves sets it anew, so when the timer ends without any client, none has been
 // there since.
-void Unneeded::AwaitIdle() {
+void IdleWatchdog::AwaitIdle() {
   alarms_.Cancel(idle_);
   idle_ = alarms_.Set(std::chrono::seconds(settings_.idle_exit), [this] {
     if (connected_() > 0) return;
