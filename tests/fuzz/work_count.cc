@@ -8,8 +8,6 @@
 
 namespace {
 
-constexpr size_t kBytesPerUnit = 16;
-
 // The globals: what functions without arguments of ours can reach.
 sluice::Work work_done;
 
@@ -38,6 +36,7 @@ unsigned int __wrap_lzf_decompress(const void* in, unsigned int in_bytes, void* 
 }  // extern "C"
 
 void* operator new(size_t bytes) {
+  constexpr size_t kBytesPerUnit = 16;
   work_done.units += bytes / kBytesPerUnit;
   if (void* const block = std::malloc(bytes > 0 ? bytes : 1)) return block;
   std::abort();

@@ -35,7 +35,7 @@ namespace sluice {
 class CommandTable;
 class LoopDescriptor;
 
-class ServerCore : public std::enable_shared_from_this<ServerCore>, private OptionFollower {
+class ServerCore final : public std::enable_shared_from_this<ServerCore>, private OptionFollower {
  public:
   static constexpr std::string_view kForked =
       "FORKED the server belongs to the process that has started it";
