@@ -49,8 +49,8 @@ class ProcessHost {
   virtual ~ProcessHost() = default;
   // Runs `work` beside the engine, behind all of its lane: on another thread, if the host has one.
   // Then `done`: at once, between two turns, or as said below. Returns a number for
-  // AwaitBackground. NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with workers keep
-  // both.
+  // AwaitBackground.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): hosts with workers keep both.
   virtual uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
                                    std::function<void()> done) {
     static_cast<void>(lane);

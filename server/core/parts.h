@@ -41,10 +41,10 @@ class Parts {
   Part* Find() const {
     const void* const tag = TagOf<Part>();
     const Place* place = &places_[FirstPlace(tag)];
-    while (place->tag != tag) [[unlikely]] {
-        if (!place->tag) return nullptr;
-        place = &places_[After(place)];
-      }
+    while (place->tag != tag) {
+      if (!place->tag) return nullptr;
+      place = &places_[After(place)];
+    }
     return static_cast<Part*>(const_cast<void*>(place->part));
   }
 

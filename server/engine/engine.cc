@@ -8,7 +8,7 @@
 
 namespace sluice {
 
-// What serves others inside a command is named before there is a turn to do it.
+// The assembly is given the yielder before there is a turn that can serve others.
 struct Engine::Inside final : private Yielder {
   Inside(Config& config, Clock& clock, Host& host, const CommandTable& commands,
          EngineOptions options)

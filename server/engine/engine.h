@@ -45,10 +45,9 @@ class Engine final {
          EngineOptions options);
   ~Engine();
 
-  // Reads the ACL file, where users are in one.
-  // Opens the append-only log where there is to be one, and begins to load it, or a snapshot: once,
-  // before the first turn, in the working directory. A sentence why the server cannot start, or
-  // empty.
+  // Reads the ACL file where users are in one, opens the append-only log where there is to be one,
+  // and begins to load it, or a snapshot: once, before the first turn, in the working directory.
+  // Returns a sentence why the server cannot start, or an empty one.
   std::string StartLog();
   // Instead: `sluice --import` (LogService).
   void Import(std::vector<std::string> paths, bool is_snapshot);

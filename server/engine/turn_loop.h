@@ -3,7 +3,7 @@
 // slow.
 //
 // Each step has a bound of its own: 400 µs of requests, 256 timers, 200 µs of freeing, slices of
-// the rest. What is left over is Run's answer, and the host comes again at once.
+// the rest. RunTurn tells whether anything is left over: then the host comes again at once.
 #pragma once
 
 #include <cstddef>

@@ -118,14 +118,14 @@ constexpr bool IsUnsure(FileState state) {
 // --- the base, and what the manifest names
 
 enum class BaseState : uint8_t {
-  kNone,            // nothing is being written anew; with a log, its files tell of all there is
-  kDue,             // they do not: a base is to be begun as soon as it can be
-  kRotating,        // the log rotates to a new increment, and a base of that instant is written
-  kGoingOverWhole,  // the base is on disk already
-  kGoingOverAlone,  // the base has failed
-  kBase,            // the log has rotated, the base is being written
-  kNaming,          // the worker names the two, and nothing else
-  kFirst,           // a base that was due is being written; the log goes into the file beside it
+  kNone,           // nothing is being written anew; with a log, its files tell of all there is
+  kDue,            // they do not: a base is to be begun as soon as it can be
+  kRotating,       // the log rotates to a new increment, and a base of that instant is written
+  kRotatingWhole,  // the base is on disk already
+  kRotatingAlone,  // the base has failed
+  kBase,           // the log has rotated, the base is being written
+  kNaming,         // the worker names the two, and nothing else
+  kFirst,          // a base that was due is being written; the log goes into the file beside it
   kFirstNaming,
   kInVain,  // the worker names them still, and another base is due
   kAside,   // there is no log: a base for a later start is being written
@@ -190,17 +190,17 @@ inline constexpr BaseRow kRows[] = {
 
     {kRotating, kRotated, kNothing, kBase},
     {kRotating, kNotRotated, kFail, kNone},
-    {kRotating, kWritten, kNothing, kGoingOverWhole},
-    {kRotating, kFailed, kFail, kGoingOverAlone},
-    {kRotating, kStopped, kDrop, kGoingOverAlone},
+    {kRotating, kWritten, kNothing, kRotatingWhole},
+    {kRotating, kFailed, kFail, kRotatingAlone},
+    {kRotating, kStopped, kDrop, kRotatingAlone},
 
-    {kGoingOverWhole, kRotated, kName, kNaming},
-    {kGoingOverWhole, kNotRotated, kFail, kNone},
-    {kGoingOverWhole, kStopped, kNothing, kGoingOverWhole},
+    {kRotatingWhole, kRotated, kName, kNaming},
+    {kRotatingWhole, kNotRotated, kFail, kNone},
+    {kRotatingWhole, kStopped, kNothing, kRotatingWhole},
 
-    {kGoingOverAlone, kRotated, kTidy, kNone},
-    {kGoingOverAlone, kNotRotated, kTidy, kNone},
-    {kGoingOverAlone, kStopped, kNothing, kGoingOverAlone},
+    {kRotatingAlone, kRotated, kTidy, kNone},
+    {kRotatingAlone, kNotRotated, kTidy, kNone},
+    {kRotatingAlone, kStopped, kNothing, kRotatingAlone},
 
     {kBase, kWritten, kName, kNaming},
     {kBase, kFailed, kFail, kNone},
