@@ -16,7 +16,7 @@ LOWER = {"protocol", "storage", "scripting"}
 
 # The folders of server/ in the order of their needs: each may include itself and those before it.
 SERVER_ORDER = ("core", "access", "config", "observe", "clients", "notify", "dispatch", "waiting", "locks",
-                "snapshots", "log", "test_double", "engine", "commands", "http", "replication", "system", "net", "embed", "linked")
+                "snapshots", "log", "test_double", "engine", "commands", "http", "replication", "system", "net", "embed", "program", "linked")
 
 # Folder: the folders that it may include, itself among them.
 MAY_INCLUDE = {
@@ -29,13 +29,13 @@ for place, name in enumerate(SERVER_ORDER):
     if place < SERVER_ORDER.index("snapshots"):  # functions are in files; scripts are the engine's
         MAY_INCLUDE[f"server/{name}"] -= {"scripting"}
 MAIN = "server/main.cc"
-MAIN_INCLUDES = "server/embed/sluice.h"
+MAIN_INCLUDES = "server/program/daemon.h"
 
 NETWORK = re.compile(r"boost/(asio|beast)\b")
 INSIDES = re.compile(r"\basio(/|::)detail\b")
 ASKS_SYSTEM = re.compile(r"\b(clock_gettime|gettimeofday|system_clock|steady_clock|"
                          r"high_resolution_clock|getenv|secure_getenv)\b")
-MAY_ASK_SYSTEM = {"server/system", "server/net", "server/embed"}
+MAY_ASK_SYSTEM = {"server/system", "server/net", "server/embed", "server/program"}
 
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 STRING = r'"(?:\\.|[^"\\\n])*"'

@@ -14,7 +14,8 @@ import sys
 TOPS = ("protocol", "storage", "scripting", "server")
 UNITS = pathlib.Path("tests/unit")
 # Binaries of their own, for they link libraries and not layers: where what they test is.
-ELSEWHERE = {"embed": "server/embed", "embed_server": "server/embed"}
+ELSEWHERE = {"embed": "server/embed", "embed_server": "server/embed/serving",
+             "program": "server/program"}
 # Layers whose tests stand in folders alone.
 ROOMY = {"server"}
 

@@ -1,6 +1,6 @@
 // A server inside a program: on its own thread and on the program's loop, several at once, beside
 // what the process is and does, and with hosts that treat it badly.
-#include "server/embed/server.h"
+#include "server/embed/serving/server.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>

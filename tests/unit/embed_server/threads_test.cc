@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/embed/database.h"
-#include "server/embed/server.h"
+#include "server/embed/serving/server.h"
 #include "server/embed/sluice_c.h"
 
 namespace sluice {

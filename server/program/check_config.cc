@@ -1,5 +1,5 @@
 // See check_config.h.
-#include "server/embed/check_config.h"
+#include "server/program/check_config.h"
 
 #include <unistd.h>
 
@@ -9,10 +9,10 @@
 
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
 #include "server/engine/configured_users.h"
 #include "server/net/tls/tls_context.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
 #include "storage/log/rdb_source.h"
 
 namespace sluice {

@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/embed/top/facts.h"
 #include "server/net/redis_link.h"
+#include "server/program/top/facts.h"
 
 namespace sluice {
 

@@ -1,5 +1,5 @@
 // See safe_text.h.
-#include "server/embed/top/safe_text.h"
+#include "server/program/top/safe_text.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // See terminal.h. The bytes are those that every terminal since the VT100 takes; no description of
 // terminals is asked.
-#include "server/embed/top/terminal.h"
+#include "server/program/top/terminal.h"
 
 #include <poll.h>
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 // Numbers as `sluice top` shows them, and INFO as it reads it.
-#include "server/embed/top/figures.h"
+#include "server/program/top/figures.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "server/embed/top/info_fields.h"
+#include "server/program/top/info_fields.h"
 
 namespace sluice {
 namespace {

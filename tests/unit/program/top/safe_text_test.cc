@@ -1,5 +1,5 @@
 // What a terminal is shown of bytes that others have chosen.
-#include "server/embed/top/safe_text.h"
+#include "server/program/top/safe_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // See backup.h.
-#include "server/embed/backup.h"
+#include "server/program/backup.h"
 
 #include <poll.h>
 #include <sys/stat.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
 #include "server/net/redis_link.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
 #include "storage/log/rdb_source.h"
 #include "storage/rdb/crc64.h"
 

@@ -1,5 +1,5 @@
 // See lock_table.h.
-#include "server/embed/top/lock_table.h"
+#include "server/program/top/lock_table.h"
 
 #include <algorithm>
 #include <limits>
@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "protocol/text/concat.h"
-#include "server/embed/top/figures.h"
+#include "server/program/top/figures.h"
 
 namespace sluice {
 namespace {

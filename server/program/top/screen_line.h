@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/embed/top/safe_text.h"
+#include "server/program/top/safe_text.h"
 
 namespace sluice {
 

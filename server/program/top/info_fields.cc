@@ -1,5 +1,5 @@
 // See info_fields.h.
-#include "server/embed/top/info_fields.h"
+#include "server/program/top/info_fields.h"
 
 #include "protocol/text/number_text.h"
 

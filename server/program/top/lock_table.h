@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "server/embed/top/facts.h"
-#include "server/embed/top/screen_line.h"
+#include "server/program/top/facts.h"
+#include "server/program/top/screen_line.h"
 
 namespace sluice {
 

@@ -1,5 +1,5 @@
 // See check_rdb.h.
-#include "server/embed/check_rdb.h"
+#include "server/program/check_rdb.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
-#include "server/embed/file_source.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
+#include "server/program/file_source.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/locks/lock.h"
 #include "storage/rdb/rdb_file_reader.h"

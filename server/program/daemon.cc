@@ -2,6 +2,8 @@
 //
 // Exit status: 0 when all is well, 1 for a fault, 2 for wrong words of all that is no server
 // (--check-rdb, --import, --ping, top and the like).
+#include "server/program/daemon.h"
+
 #include <unistd.h>
 
 #include <cstdint>
@@ -19,20 +21,19 @@
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/sample.h"
-#include "server/embed/backup.h"
-#include "server/embed/check_config.h"
-#include "server/embed/check_rdb.h"
-#include "server/embed/import.h"
-#include "server/embed/ping.h"
-#include "server/embed/server.h"
 #include "server/embed/serving/host_facts.h"
-#include "server/embed/sluice.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
-#include "server/embed/top/top.h"
+#include "server/embed/serving/server.h"
 #include "server/net/hand_over/predecessor.h"
 #include "server/net/process/process.h"
 #include "server/net/readiness.h"
+#include "server/program/backup.h"
+#include "server/program/check_config.h"
+#include "server/program/check_rdb.h"
+#include "server/program/import.h"
+#include "server/program/ping.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
+#include "server/program/top/top.h"
 #include "server/system/system_disk.h"
 #include "server/system/system_random.h"
 #include "storage/log/log_check.h"

@@ -1,5 +1,5 @@
 // What `sluice top` draws: tables of facts, and the lines that come of them.
-#include "server/embed/top/drawing.h"
+#include "server/program/top/drawing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // See ping.h. A server that is not there yet, or loads its data, is asked again; one that answers
 // anything else (a wrong password) would give the same answer for ever.
-#include "server/embed/ping.h"
+#include "server/program/ping.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "protocol/text/concat.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
 #include "server/net/redis_link.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
 
 namespace sluice {
 namespace {

@@ -1,5 +1,5 @@
 // See import.h. The server of the import has no clients: its host is a printer.
-#include "server/embed/import.h"
+#include "server/program/import.h"
 
 #include <unistd.h>
 
@@ -15,9 +15,9 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
-#include "server/embed/top/safe_text.h"
-#include "server/embed/top/terminal.h"
 #include "server/engine/engine.h"
+#include "server/program/top/safe_text.h"
+#include "server/program/top/terminal.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
 #include "storage/log/log_folder.h"

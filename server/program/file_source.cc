@@ -1,5 +1,5 @@
 // See file_source.h.
-#include "server/embed/file_source.h"
+#include "server/program/file_source.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/embed/top/info_fields.h"
+#include "server/program/top/info_fields.h"
 
 namespace sluice {
 

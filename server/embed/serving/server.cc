@@ -1,5 +1,5 @@
 // See server.h: handles on a ServerCore and on connections to it.
-#include "server/embed/server.h"
+#include "server/embed/serving/server.h"
 
 #include <fcntl.h>
 

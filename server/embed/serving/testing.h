@@ -23,7 +23,7 @@
 #include <string>
 #include <string_view>
 
-#include "server/embed/server.h"
+#include "server/embed/serving/server.h"
 
 namespace sluice {
 inline namespace v1 {

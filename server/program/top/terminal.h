@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "server/embed/top/drawing.h"
+#include "server/program/top/drawing.h"
 
 namespace sluice {
 

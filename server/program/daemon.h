@@ -1,6 +1,4 @@
-// libsluice: the public C++ API, and the only header that is installed.
-//
-//   int main(int argc, char** argv) { return sluice::RunDaemon(argc, argv); }
+// The program `sluice`: `server/main.cc` is RunDaemon and nothing else.
 #pragma once
 
 namespace sluice {

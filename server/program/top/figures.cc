@@ -1,5 +1,5 @@
 // See figures.h.
-#include "server/embed/top/figures.h"
+#include "server/program/top/figures.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // See top.h.
-#include "server/embed/top/top.h"
+#include "server/program/top/top.h"
 
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -15,9 +15,9 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
-#include "server/embed/top/drawing.h"
-#include "server/embed/top/source.h"
-#include "server/embed/top/terminal.h"
+#include "server/program/top/drawing.h"
+#include "server/program/top/source.h"
+#include "server/program/top/terminal.h"
 
 namespace sluice {
 namespace {

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/embed/top/facts.h"
-#include "server/embed/top/screen_line.h"
+#include "server/program/top/facts.h"
+#include "server/program/top/screen_line.h"
 
 namespace sluice {
 

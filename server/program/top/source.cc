@@ -1,6 +1,6 @@
 // See source.h. Replies are a stranger's: each is looked at for its shape before it is read, and
 // what has another is left out.
-#include "server/embed/top/source.h"
+#include "server/program/top/source.h"
 
 #include <algorithm>
 #include <initializer_list>

@@ -1,5 +1,5 @@
 // See drawing.h.
-#include "server/embed/top/drawing.h"
+#include "server/program/top/drawing.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "server/embed/top/figures.h"
-#include "server/embed/top/lock_table.h"
+#include "server/program/top/figures.h"
+#include "server/program/top/lock_table.h"
 
 namespace sluice {
 namespace {
