@@ -44,7 +44,7 @@ void Defragmenter::EverySecond(size_t used) {
   const Settings& settings = parts_.Get<Config>().settings();
   const int64_t now_ms = parts_.Get<TurnClock>().now().ms();
   if (!settings.activedefrag || running() || now_ms < next_look_ms_ || !MayRun()) return;
-  const auto resident = static_cast<size_t>(parts_.Get<Host>().Usage().resident_bytes);
+  const auto resident = static_cast<size_t>(parts_.Get<Host>().process().Usage().resident_bytes);
   const size_t excess = resident - std::min(resident, used);
   const auto is_much = [&settings](size_t spare, size_t of) {
     return spare > static_cast<size_t>(settings.active_defrag_ignore_bytes) &&
@@ -72,7 +72,7 @@ bool Defragmenter::Begin() {
 // False: there is little to be gained.
 bool Defragmenter::Survey(Run& run) const {
   run.pages.Clear();
-  if (!parts_.Get<Host>().SurveyPages(run.pages)) return false;
+  if (!parts_.Get<Host>().process().SurveyPages(run.pages)) return false;
   run.pages.Choose();
   return run.pages.chosen_bytes() >= kWorthwhileBytes;
 }
@@ -94,7 +94,7 @@ int Defragmenter::PercentFor(size_t excess, size_t used) const {
 void Defragmenter::Start(std::unique_ptr<Run> run, int percent) {
   run_ = std::move(run);
   run_->began_ms = parts_.Get<TurnClock>().now().ms();
-  run_->resident_at_begin = parts_.Get<Host>().Usage().resident_bytes;
+  run_->resident_at_begin = parts_.Get<Host>().process().Usage().resident_bytes;
   run_->chosen_before = run_->pages.chosen_bytes();
   percent_ = percent;
   ++counts_.runs;
@@ -107,8 +107,8 @@ void Defragmenter::Slice() {
   if (!MayRun()) return timers_.Arm(slice_, clock.now().ms() + kRetryMs);
   if (!parts_.Get<Config>().settings().activedefrag && run_->passes > 1) return End();
   Host& host = parts_.Get<Host>();
-  host.ReturnFreedAtOnce(true);
-  const absl::Cleanup usual = [&host] { host.ReturnFreedAtOnce(false); };
+  host.process().ReturnFreedAtOnce(true);
+  const absl::Cleanup usual = [&host] { host.process().ReturnFreedAtOnce(false); };
   const int64_t begin = clock.clock().TickNanos();
   int64_t took = 0;
   while (took < kSliceNanos) {
@@ -129,7 +129,8 @@ bool Defragmenter::GoesOn() {
 }
 
 void Defragmenter::End() {
-  const int64_t gained = run_->resident_at_begin - parts_.Get<Host>().Usage().resident_bytes;
+  const int64_t gained =
+      run_->resident_at_begin - parts_.Get<Host>().process().Usage().resident_bytes;
   if (gained > 0) parts_.Get<Statistics>().returned_bytes += static_cast<uint64_t>(gained);
   counts_ = counts();
   counts_.ran_ms += running_ms();

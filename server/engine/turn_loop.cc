@@ -180,7 +180,7 @@ bool TurnLoop::RunTurn() {
   const bool crowded =
       on_.locks.has_left_over() || on_.limits.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
   if (crowded) [[unlikely]]
-    on_.host.ReturnFreedAtOnce(true);
+    on_.host.process().ReturnFreedAtOnce(true);
   on_.limits.BeginTurn();
   BeginMemory();
   if (on_.request_watch) [[unlikely]]
@@ -204,7 +204,7 @@ bool TurnLoop::RunTurn() {
       on_.snapshots.busy() && on_.snapshots.Slice(/*quiet=*/on_.statistics.commands == commands);
   EndTurn(begin);
   if (crowded || freed) [[unlikely]]
-    on_.host.ReturnFreedAtOnce(false);
+    on_.host.process().ReturnFreedAtOnce(false);
   return timers_left || evictions_left || locks_left || on_.keyspace.waiting_to_be_freed() > 0 ||
          rearm_left || tracked_left || snapshot_left || on_.clients.any_carried() ||
          on_.limits.any_ready() || (on_.time_control && on_.time_control->travels()) ||
@@ -233,7 +233,7 @@ bool TurnLoop::FreeGarbage(int64_t turn_begin) {
   const size_t waiting = on_.keyspace.waiting_to_be_freed();
   if (waiting == 0) [[likely]]
     return false;
-  on_.host.ReturnFreedAtOnce(true);  // by the turn's end; it may be the first that frees
+  on_.host.process().ReturnFreedAtOnce(true);  // by the turn's end; it may be the first that frees
   const int64_t begin = on_.clock.Tick();
   // By the CPU's clock: a turn that was kept off the processor took long and made nothing.
   int64_t took = begin - turn_begin;

@@ -41,7 +41,7 @@ void History::Take(const Parts& parts, int64_t now_ns) {
         .refused = rate(counts.refused, last_.refused),
         .granted = rate(counts.granted, last_.granted),
         .clients = static_cast<int64_t>(parts.Get<Clients>().size()),
-        .memory_bytes = parts.Get<Host>().Usage().resident_bytes,
+        .memory_bytes = parts.Get<Host>().process().Usage().resident_bytes,
         .locks = static_cast<int64_t>(parts.Get<LockService>().held()),
         .waiters = static_cast<int64_t>(parts.Get<LockService>().waiting()),
         .turn_us = statistics.turn_cpu_us.PercentileSince(turn_us_, 99),

@@ -37,8 +37,8 @@ using Kind = MetricText::Kind;
 struct Sources {
   explicit Sources(const Parts& all)
       : parts(all),
-        usage(all.Get<Host>().Usage()),
-        allocator(all.Get<Host>().Allocator()),
+        usage(all.Get<Host>().process().Usage()),
+        allocator(all.Get<Host>().process().Allocator()),
         used_memory(all.Get<Facts>().UsedMemory()),
         dataset(all.Get<Keyspace>().memory_bytes()) {}
   const Statistics& statistics() const { return parts.Get<Statistics>(); }

@@ -177,7 +177,7 @@ std::string HttpPages::TokenOf(const HttpRequest& request, const Parts& parts) {
   if (login.empty() || !settings.http_actions) return {};
   if (secret_.empty()) {
     std::array<uint8_t, 32> bytes;
-    parts.Get<Host>().FillWithRandom(bytes);
+    parts.Get<Host>().process().FillWithRandom(bytes);
     secret_.assign(bytes.begin(), bytes.end());
   }
   return PasswordDigest(Concat(secret_, login));

@@ -93,7 +93,7 @@ void WriteMemory(JsonText& json, const Parts& parts) {
       .Object()
       .Field("used", used)  // without clients, of which there may be many to look at
       .Field("peak", std::max<uint64_t>(used, facts.memory_peak()))
-      .Field("resident", parts.Get<Host>().Usage().resident_bytes)
+      .Field("resident", parts.Get<Host>().process().Usage().resident_bytes)
       .Field("most", parts.Get<Config>().settings().maxmemory)
       .End();
 }

@@ -191,7 +191,7 @@ void FenceMark::Write() {
                            .is_unsure = job_unsure_};
   Disk& disk = on_.config.disk();
   is_writing_ = true;
-  job_ = on_.host.RunInBackground(
+  job_ = on_.host.background().Run(
       WorkerLane::kLog,
       [this, &disk, file = path(), text = TextOf(content)] {
         job_fault_ = disk.Replace(file, text);
@@ -201,7 +201,7 @@ void FenceMark::Write() {
 
 // Blocks the thread: for the start, the end, and leases that no log keeps.
 void FenceMark::Await() {
-  if (is_writing_) on_.host.AwaitBackground(job_);
+  if (is_writing_) on_.host.background().Await(job_);
 }
 
 // Waits for the disk, twice if a write is on its way: that one may have older content.

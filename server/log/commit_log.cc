@@ -79,7 +79,7 @@ bool CommitLog::WriteLeft() {
 
 bool CommitLog::WriteOut() {
   EndTurn();
-  on_.host.FinishBackground();
+  on_.host.background().Finish();
   return WriteLeft();
 }
 
@@ -207,7 +207,7 @@ void CommitLog::Rotate(NextFile next) {
 void CommitLog::GiveJob() {
   job_begun_ns_ = on_.clock.clock().TickNanos();
   Job* const job = job_.get();
-  on_.host.RunInBackground(
+  on_.host.background().Run(
       WorkerLane::kLog, [job] { job->Run(); },
       [this, back = std::move(job_)]() mutable { JobDone(std::move(back)); });
 }

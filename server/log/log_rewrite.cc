@@ -185,7 +185,7 @@ void LogService::BaseWritten(int fault) {
 void LogService::NamePair() {
   const auto lent = std::make_shared<std::unique_ptr<LogFolder>>(std::move(folder_));
   const auto outcome = std::make_shared<std::string>();
-  on_.host.RunInBackground(
+  on_.host.background().Run(
       WorkerLane::kLog,
       [lent, outcome, base = next_base_, next = next_increment_] {
         *outcome = (*lent)->SwitchTo(base, next);
@@ -204,7 +204,7 @@ void LogService::LookAfterFiles() {
   if (!folder_ || !stands() || !commits_->is_open() || commits_->is_unsure()) return;
   const auto watch = std::make_shared<const LogFolder::Watch>(folder_->watch());
   const auto lost = std::make_shared<std::string>();
-  on_.host.RunInBackground(
+  on_.host.background().Run(
       WorkerLane::kLog, [watch, lost] { *lost = watch->WhatIsLost(); },
       [this, watch, lost] {
         const bool is_so = folder_ && folder_->watch().number == watch->number;
@@ -235,7 +235,7 @@ void LogService::DropRewrite() {
     on_.host.Log(LogLevel::kNotice, "Killing running AOF rewrite child (a task of this process)");
   rewrite_wanted_ = false;
   Happen(BaseEvent::kStopped);
-  on_.host.FinishBackground();
+  on_.host.background().Finish();
 }
 
 void LogService::RewriteDone() {

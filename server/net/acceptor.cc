@@ -151,7 +151,7 @@ Listener::Accepted Acceptor::Accepting(Listener::Accepted admit) {
       [this, admit = std::move(admit)](int fd, Peer peer) { Accept(fd, std::move(peer), admit); };
 }
 
-std::unique_ptr<Listener> Acceptor::ListenAside(Listener::Accepted admit, std::string& fault) {
+std::unique_ptr<Listener> Acceptor::ListenForSpace(Listener::Accepted admit, std::string& fault) {
   auto listener = std::make_unique<Listener>(poller_, Accepting(std::move(admit)));
   fault = listener->ListenTcp("127.0.0.1", 0, Backlog());
   return listener;

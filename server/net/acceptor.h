@@ -18,9 +18,9 @@
 #include "server/net/manager/inherited_sockets.h"
 #include "server/net/poller.h"
 #include "server/net/sources.h"
-#include "server/net/space.h"
 #include "server/net/tls_door.h"
 #include "server/observe/statistics.h"
+#include "server/spaces/space.h"
 
 namespace sluice {
 
@@ -57,7 +57,7 @@ class Acceptor final : private OptionFollower {
   void CountRefusal() { ++space_.engine().statistics().rejected_connections; }
   // A socket for another space: on a free port of the loopback address, watched beside the others.
   // Whoever comes there is let in under the same terms.
-  std::unique_ptr<Listener> ListenAside(Listener::Accepted admit, std::string& fault);
+  std::unique_ptr<Listener> ListenForSpace(Listener::Accepted admit, std::string& fault);
   // Lets in, or refuses, those of whom the poller has told; whether there may be more.
   bool AcceptNewcomers();
 

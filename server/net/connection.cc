@@ -23,7 +23,7 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 }  // namespace
 
 Connection::Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner)
-    : poller_(poller), descriptor_(descriptor), owner_(owner), place_(sources.Take(descriptor)) {
+    : poller_(poller), descriptor_(descriptor), owner_(&owner), place_(sources.Take(descriptor)) {
   if (!poller.Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
 }
 
@@ -60,7 +60,7 @@ bool Connection::Write(OutputBuffer& output) {
 
 void Connection::Readable(bool ended_too) {
   ended |= ended_too;
-  owner_.Readable(*this);
+  owner_->Readable(*this);
 }
 
 // The owner may let go of this connection meanwhile. Records that are no output of its client's
@@ -68,7 +68,7 @@ void Connection::Readable(bool ended_too) {
 void Connection::Writable() {
   const auto self = shared_from_this();
   if (tls_ && tls_->Flush() && tls_->has_unsent()) AwaitWritable();
-  owner_.Writable(*this);
+  owner_->Writable(*this);
 }
 
 void Connection::KeepSocketAlive(int descriptor, int64_t seconds) {

@@ -1,5 +1,5 @@
-// Connection: a client's socket beside its engine Session. Readiness is reported to its owner;
-// reading and writing happen once a turn, so that a turn's system calls are counted and batched.
+// Connection: a socket of a peer. Readiness is reported to its owner; reading and writing happen
+// once a turn, so that a turn's system calls are counted and batched.
 //
 // Its owner holds it by a shared_ptr, since it may be let go while it is being told of an event. A
 // send takes at most 64 blocks. With TLS it reads and writes through a TlsStream.
@@ -20,7 +20,7 @@ namespace sluice {
 
 class Connection;
 
-// What serves connections.
+// The part of the server that a connection is for now.
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
@@ -35,12 +35,13 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner);
   ~Connection() override;
 
-  SessionId session;
-  bool ready = false;  // in its owner's list of those to be read
   bool ended = false;  // the end of the stream is behind what there is to read
 
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
+  // Its events go to that one from now on.
+  void set_owner(ConnectionOwner& owner) { owner_ = &owner; }
+  ConnectionOwner& owner() const { return *owner_; }
   // From now on all bytes go through it. Null: they go as they are.
   void Secure(std::unique_ptr<TlsStream> tls) { tls_ = std::move(tls); }
   TlsStream* tls() const { return tls_.get(); }
@@ -75,7 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
 
   Poller& poller_;
   int descriptor_;
-  ConnectionOwner& owner_;
+  ConnectionOwner* owner_;
   Sources::Place place_;
   std::unique_ptr<TlsStream> tls_;
   bool is_watched_ = false;

@@ -43,8 +43,8 @@ class ExtraPort {
   virtual std::vector<InheritedSocket> Sockets() const = 0;
   // A piece of work: who has come, and what they ask. True: there is more.
   virtual bool Advance() = 0;
-  // Its handshake is through. False: it is not one of this port's.
-  virtual bool Secured(Connection& connection) = 0;
+  // The handshake of one of its connections is through.
+  virtual void Secured(Connection& connection) = 0;
 };
 
 }  // namespace sluice

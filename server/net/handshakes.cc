@@ -17,7 +17,9 @@ void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
   if (entries_.size() >= kMax && !EndSilentSince(kNever)) return connection->Close();
   Connection& begun = *connection;
   const int64_t until_ns = clock_.TickNanos() + kTimeMs * 1'000'000;
-  entries_.push_back({std::move(connection), std::move(peer), until_ns});
+  ConnectionOwner& owner = begun.owner();
+  begun.set_owner(*this);
+  entries_.push_back({std::move(connection), owner, std::move(peer), until_ns});
   entry_of_[&begun] = std::prev(entries_.end());
   Ready(begun);
 }
@@ -52,6 +54,12 @@ void Handshakes::Ready(Connection& connection) {
   found->second->heard_ns = clock_.TickNanos();
   if (std::exchange(found->second->is_ready, true)) return;
   ready_.push_back(found->second);
+  wake_();
+}
+
+int64_t Handshakes::HeardNanos(const Connection& connection) const {
+  const auto found = entry_of_.find(&connection);
+  return found == entry_of_.end() ? 0 : found->second->heard_ns;
 }
 
 bool Handshakes::Advance() {
@@ -96,6 +104,7 @@ void Handshakes::Fail(Entries::iterator entry, std::string_view what, std::strin
 }
 
 void Handshakes::End(Entries::iterator entry) {
+  entry->connection->set_owner(entry->owner);
   entry_of_.erase(entry->connection.get());
   entries_.erase(entry);
 }

@@ -2,9 +2,10 @@
 // the dearest thing a stranger can ask for (a signature, some 0.5 ms), so a turn does few of them;
 // those who do not go on are sent away.
 //
-//   handshakes.Begin(connection, peer);   // accepted
-//   handshakes.Ready(*connection);        // something can be read, or written
+//   handshakes.Begin(connection, peer);   // accepted: the connection's events come here
 //   while (handshakes.Advance()) ...      // once a turn; `done` gets those that are through
+//
+// A connection whose handshake is through has the owner again that it had before.
 //
 // Bounds: kMax at a time, beyond which the one that has been silent for the longest goes; kTimeMs
 // for each; in a turn kStepNanos, or one step. What it logs is bounded, too (kLinesPerSecond).
@@ -28,7 +29,7 @@
 
 namespace sluice {
 
-class Handshakes {
+class Handshakes final : private ConnectionOwner {
  public:
   static constexpr size_t kMax = 1000;
   static constexpr int64_t kTimeMs = 10'000;
@@ -41,18 +42,19 @@ class Handshakes {
   using Done = std::function<void(std::shared_ptr<Connection> connection, Peer peer)>;
   using Tell = std::function<void(std::string_view line)>;
 
-  // `tell` writes a line to the log.
-  Handshakes(Clock& clock, Done done, Tell tell)
-      : clock_(clock), done_(std::move(done)), tell_(std::move(tell)) {}
+  // `wake`: Advance has something to do. `tell` writes a line to the log.
+  Handshakes(Clock& clock, Done done, std::function<void()> wake, Tell tell)
+      : clock_(clock), done_(std::move(done)), wake_(std::move(wake)), tell_(std::move(tell)) {}
 
   size_t size() const { return entries_.size(); }
   // So many are ready that no more should be let in.
   bool is_busy() const { return ready_.size() >= kMax / 10; }
 
   void Begin(std::shared_ptr<Connection> connection, Peer peer);
-  void Ready(Connection& connection);
-  // It is closed by its owner, and counts no more.
+  // Its former owner closes it; it counts no more.
   void Forget(Connection& connection);
+  // The clock's ticks at which its peer was heard last; 0: it is in no handshake.
+  int64_t HeardNanos(const Connection& connection) const;
   // Ends the one that has been silent for the longest, if that is kSilentMs at least.
   bool EndSilent();
   // Steps of those that are ready, and the end of those whose time is over. True: others are ready.
@@ -66,6 +68,7 @@ class Handshakes {
  private:
   struct Entry {
     std::shared_ptr<Connection> connection;
+    ConnectionOwner& owner;  // before, and behind its handshake
     Peer peer;
     int64_t until_ns = 0;
     int64_t heard_ns = 0;
@@ -73,6 +76,10 @@ class Handshakes {
   };
   using Entries = std::list<Entry>;
 
+  void Readable(Connection& connection) override { Ready(connection); }
+  void Writable(Connection& connection) override { Ready(connection); }
+
+  void Ready(Connection& connection);
   void Step(Entries::iterator entry);
   void Fail(Entries::iterator entry, std::string_view what, std::string_view why);
   void End(Entries::iterator entry);
@@ -81,6 +88,7 @@ class Handshakes {
 
   Clock& clock_;
   const Done done_;
+  const std::function<void()> wake_;
   const Tell tell_;
   Entries entries_;  // in the order in which they began, which is that of their ends
   std::map<const Connection*, Entries::iterator> entry_of_;

@@ -25,7 +25,7 @@ bool IsTlsBegin(std::span<const char> bytes) {
 
 ReadyClients::ReadyClients() { buffers_.emplace_back(new char[kTurnBytes]); }
 
-void ReadyClients::Add(Connection& connection) {
+void ReadyClients::Add(SpaceConnection& connection) {
   if (connection.ready) return;
   connection.ready = true;
   ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));

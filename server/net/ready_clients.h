@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "server/net/space.h"
-#include "server/net/space_table.h"
+#include "server/net/space_connection.h"
+#include "server/spaces/space.h"
+#include "server/spaces/space_table.h"
 
 namespace sluice {
 
@@ -26,7 +27,7 @@ class ReadyClients {
   // to a port without TLS, and is dropped.
   void set_is_lost(std::function<bool(SpaceConnection&)> is_lost) { is_lost_ = std::move(is_lost); }
   // Once until it is read.
-  void Add(Connection& connection);
+  void Add(SpaceConnection& connection);
   bool empty() const { return ready_.empty(); }
   // `depth`: inside so many other turns, whose buffers are in use.
   void Read(size_t depth);

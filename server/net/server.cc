@@ -16,7 +16,6 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/net/certified_login.h"
-#include "server/net/process/allocator.h"
 #include "server/net/process/process.h"
 
 namespace sluice {
@@ -51,15 +50,18 @@ EngineOptions WithFacts(EngineOptions options) {
 Server::Server(Config& config, const CommandTable& commands, EngineOptions options, Around around)
     : config_(config),
       around_(std::move(around)),
+      process_(log_, around_.owns_process),
       io_(1),  // this thread runs it, others may post
       alarms_(io_),
       poller_(io_, [this] { Serve(); }),
       options_(WithFacts(std::move(options))),
-      tls_(config, clock_, log_,
-           [this](std::shared_ptr<Connection> connection, Peer peer) {
-             AdmitSecured(std::move(connection), std::move(peer));
-           }),
-      first_(*this, /*has_workers=*/true),
+      tls_(
+          config, clock_, log_,
+          [this](std::shared_ptr<Connection> connection, Peer peer) {
+            AdmitSecured(std::move(connection), std::move(peer));
+          },
+          [this] { turn_due_ = true; }),
+      first_(*this, workers_),
       acceptor_(
           config, first_, log_, poller_, sources_, tls_,
           [this] { return clients() + tls_.handshakes().size(); },
@@ -82,13 +84,32 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
   }
 }
 
-void Server::MakeSpaces(const CommandTable& commands) {
-  const auto connect = [this](int descriptor) {
+namespace {
+
+class ListenerOfSpace final : public SpacePort {
+ public:
+  explicit ListenerOfSpace(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
+  int number() const override { return listener_->Port(); }
+  bool AcceptNewcomers() override { return listener_->AcceptNewcomers(); }
+
+ private:
+  const std::unique_ptr<Listener> listener_;
+};
+
+}  // namespace
+
+std::unique_ptr<SpacePort> Server::ListenForSpace(SpacePort::Admit admit, std::string& fault) {
+  const auto accepted = [this, admit = std::move(admit)](int descriptor, Peer peer) {
     std::shared_ptr<SpaceConnection> connection = Connect(descriptor);
-    return connection->open() ? connection : nullptr;
+    if (connection->open()) admit(std::move(connection), std::move(peer));
   };
-  const auto listen = [this](Listener::Accepted admit, std::string& fault) {
-    return acceptor_.ListenAside(std::move(admit), fault);
+  std::unique_ptr<Listener> listener = acceptor_.ListenForSpace(accepted, fault);
+  return listener ? std::make_unique<ListenerOfSpace>(std::move(listener)) : nullptr;
+}
+
+void Server::MakeSpaces(const CommandTable& commands) {
+  const auto listen = [this](SpacePort::Admit admit, std::string& fault) {
+    return ListenForSpace(std::move(admit), fault);
   };
   spaces_ = std::make_unique<SpaceTable>(SpaceTable::Uses{.owner = *this,
                                                           .config = config_,
@@ -97,8 +118,7 @@ void Server::MakeSpaces(const CommandTable& commands) {
                                                           .options = options_,
                                                           .first = first_,
                                                           .first_clock = movable_clock_,
-                                                          .listen = listen,
-                                                          .connect = connect});
+                                                          .listen = listen});
   ready_.set_spaces(spaces_.get());
   EngineOptions options = options_;
   options.movable_clock = &movable_clock_;
@@ -230,8 +250,9 @@ void Server::Serve() {
     // server is full they come behind the turn, which notices the clients that have left.
     const bool is_full = acceptor_.IsFull();
     bool more = !is_full && AcceptNewcomers();
+    more |= AdvanceStrangers();
     if (turn_due_) Turn();
-    if (is_full) more = AcceptNewcomers();
+    if (is_full) more |= AcceptNewcomers();
     if (more) WantTurn();
   }
   ServeSoon();
@@ -292,7 +313,7 @@ void Server::BeginTls(int descriptor, Peer peer) {
 
 // What it has sent behind its handshake may be here already.
 void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
-  if (http_ && http_->Secured(*connection)) return;
+  if (&connection->owner() != this) return http_->Secured(*connection);
   if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
     acceptor_.CountRefusal();
     OutputBuffer words;
@@ -322,34 +343,36 @@ size_t Server::clients() const {
 bool Server::AcceptNewcomers() {
   // While another process has its place they wait in the queue, where that one finds them too.
   bool more = !predecessor_.is_there() && acceptor_.AcceptNewcomers();
-  more |= tls_.handshakes().Advance();
+  if (spaces_) [[unlikely]] {
+    more |= spaces_->AcceptNewcomers();
+    turn_due_ |= spaces_->any_due();
+  }
+  return more;
+}
+
+// Peers that are no clients: those in a handshake, and those of the pages.
+bool Server::AdvanceStrangers() {
+  bool more = tls_.handshakes().Advance();
   if (http_) [[unlikely]]
     more |= http_->Advance();
-  if (!spaces_) [[likely]]
-    return more;
-  const bool more_aside = spaces_->AcceptNewcomers();
-  turn_due_ |= spaces_->any_due();
-  return more || more_aside;
+  return more;
 }
 
 // --- turns
 
 void Server::Readable(Connection& connection) {
-  if (!static_cast<SpaceConnection&>(connection).space) [[unlikely]] {
-    tls_.handshakes().Ready(connection);
-    return WantTurn();
-  }
-  if (connection.ready) return;
-  ready_.Add(connection);
+  auto& client = static_cast<SpaceConnection&>(connection);
+  if (client.ready) return;
+  ready_.Add(client);
   heard_ = true;
   if (!awaits_quiet_) AwaitQuiet();
   WantTurn();
 }
 
 void Server::Writable(Connection& connection) {
-  if (!static_cast<SpaceConnection&>(connection).space) return Readable(connection);
-  Space& space = *static_cast<SpaceConnection&>(connection).space;
-  space.Writable(connection);
+  auto& client = static_cast<SpaceConnection&>(connection);
+  Space& space = *client.space;
+  space.Writable(client);
   if (spaces_) {
     spaces_->Due(space);
     WantTurn();
@@ -571,6 +594,7 @@ void Server::PollFrom(Space&) {
   ++polling_;
   poller_.Tell();
   AcceptNewcomers();
+  AdvanceStrangers();
   for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
   }
   ready_.Read(polling_);
@@ -590,11 +614,6 @@ void Server::ShutdownOf(Space& space, int code) {
   spaces_->End(space);
 }
 
-uint64_t Server::RunInBackground(WorkerLane lane, std::function<void()> work,
-                                 std::function<void()> done) {
-  return workers_.Run(lane, std::move(work), std::move(done));
-}
-
 // Inside Poll, too, it waits for a turn of its own.
 void Server::CallAfter(int64_t real_ms, std::function<void()> call) {
   alarms_.Set(std::chrono::milliseconds(real_ms), [this, call = std::move(call)] {
@@ -603,23 +622,5 @@ void Server::CallAfter(int64_t real_ms, std::function<void()> call) {
     Serve();
   });
 }
-
-void Server::Sleep(int64_t micros) { ::usleep(static_cast<useconds_t>(micros)); }
-
-ProcessUsage Server::Usage() { return ReadProcessUsage(); }
-
-AllocatorUsage Server::Allocator() { return ReadAllocatorUsage(); }
-
-void Server::ReleaseMemory() { ReturnFreePages(); }
-
-bool Server::SurveyPages(SparsePages& pages) {
-  return around_.owns_process && sluice::SurveyPages(pages);
-}
-
-void Server::ReturnFreedAtOnce(bool on) {
-  if (around_.owns_process) sluice::ReturnFreedAtOnce(on);
-}
-
-std::string Server::AllocatorReport() { return AllocatorReportText(); }
 
 }  // namespace sluice

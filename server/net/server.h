@@ -24,7 +24,6 @@
 #include "server/config/config.h"
 #include "server/net/acceptor.h"
 #include "server/net/alarms.h"
-#include "server/net/connection.h"
 #include "server/net/extra_port.h"
 #include "server/net/hand_over/hand_over.h"
 #include "server/net/hand_over/predecessor.h"
@@ -35,14 +34,15 @@
 #include "server/net/poller.h"
 #include "server/net/process/memory_trim.h"
 #include "server/net/ready_clients.h"
+#include "server/net/server_process.h"
 #include "server/net/signals.h"
 #include "server/net/sources.h"
-#include "server/net/space.h"
-#include "server/net/space_table.h"
+#include "server/net/space_connection.h"
 #include "server/net/tls_door.h"
 #include "server/net/workers.h"
+#include "server/spaces/space.h"
+#include "server/spaces/space_table.h"
 #include "server/system/system_clock.h"
-#include "server/system/system_random.h"
 #include "storage/time/movable_clock.h"
 
 namespace sluice {
@@ -103,25 +103,13 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;
   // SpaceOwner
+  ProcessServices& process() override { return process_; }
   void PollFrom(Space& space) override;
   void ClientLeft() override { idle_watchdog_.ClientLeft(); }
   void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
-  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
-                           std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
-  void AwaitBackground(uint64_t number) override { workers_.Await(number); }
-  void FinishBackground() override { workers_.Finish(); }
   bool Stopping() const override { return stopping_; }
-  void FillWithRandom(std::span<uint8_t> bytes) override { FillWithSystemRandom(bytes); }
-  void Sleep(int64_t micros) override;
-  void Log(LogLevel level, std::string_view line) override { log_.Write(level, line); }
-  ProcessUsage Usage() override;
-  AllocatorUsage Allocator() override;
-  void ReleaseMemory() override;
-  bool SurveyPages(SparsePages& pages) override;
-  void ReturnFreedAtOnce(bool on) override;
-  std::string AllocatorReport() override;
 
   // ConnectionOwner
   void Readable(Connection& connection) override;
@@ -130,6 +118,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   std::string OpenDoors();
   std::string OpenPorts();
   void MakeSpaces(const CommandTable& commands);
+  std::unique_ptr<SpacePort> ListenForSpace(SpacePort::Admit admit, std::string& fault);
   std::shared_ptr<SpaceConnection> Connect(int descriptor);
   void Admit(int descriptor, Peer peer);
   void BeginTls(int descriptor, Peer peer);
@@ -138,6 +127,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   size_t clients() const;
   void AdmitTrusted(int descriptor);
   bool AcceptNewcomers();
+  bool AdvanceStrangers();
   bool RunTurns();
   void Serve();
   void ServeSoon();
@@ -171,6 +161,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   SystemClock clock_;
   MovableClock movable_clock_{clock_};  // the engine's, in a test double
   sluice::Log log_;
+  ServerProcess process_;
   boost::asio::io_context io_;
   Alarms alarms_;
   Poller poller_;

@@ -27,7 +27,9 @@ namespace sluice {
 class TlsDoor final : private OptionFollower {
  public:
   // `done` gets connections whose handshake is through.
-  TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done);
+  // `wake`: a handshake can go on.
+  TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
+          std::function<void()> wake);
   ~TlsDoor() { config_.Unfollow(*this); }
 
   // Reads the files and follows the options from then on. A sentence, or empty.

@@ -16,27 +16,27 @@
 #include <mutex>
 #include <thread>
 
-#include "server/clients/host.h"
+#include "server/clients/background.h"
 
 namespace sluice {
 
-class Workers {
+class Workers final : public Background {
  public:
   // `finished` is called on the loop after pieces were done, and what follows them has run.
   Workers(boost::asio::io_context& io, std::function<void()> finished);
   // Waits for the pieces that run; those that wait are dropped.
-  ~Workers();
+  ~Workers() override;
   Workers(const Workers&) = delete;
 
   // Can be read when pieces are done. Below zero when the system refused it: then nothing may run.
   int bell() { return bell_.is_open() ? bell_.native_handle() : -1; }
 
   // Returns the piece's number.
-  uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done);
+  uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) override;
   // Returns when the piece is done and what follows it has run, here.
-  void Await(uint64_t number);
+  void Await(uint64_t number) override;
   // Runs all there is, also what `done` adds, and returns when it is done.
-  void Finish();
+  void Finish() override;
 
  private:
   struct Piece {

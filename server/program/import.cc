@@ -30,9 +30,10 @@ void Print(std::FILE* file, std::string_view line) {
   std::fprintf(file, "sluice: %s\n", HarmlessLine(line, TextOfTerminal()).c_str());
 }
 
-class ImportHost final : public Host {
+class ImportHost final : private ProcessServices, public Host {
  public:
-  ImportHost(std::FILE* out, std::FILE* errors) : out_(out), errors_(errors) {}
+  ImportHost(std::FILE* out, std::FILE* errors)
+      : Host(static_cast<ProcessServices&>(*this), at_once_), out_(out), errors_(errors) {}
   void Send(Session&) override {}
   void Closed(SessionId) override {}
   void Poll() override {}
@@ -45,6 +46,7 @@ class ImportHost final : public Host {
   }
 
  private:
+  Background at_once_;
   std::FILE* const out_;
   std::FILE* const errors_;
   std::optional<int> code_;

@@ -59,7 +59,7 @@ void FlushedFile::Replace(CommandCall& call, Disk& disk, std::string path, std::
     (*life)->Done(id, job->outcome);
   };
   ++unfinished_;
-  aside_ = host_.RunInBackground(WorkerLane::kSnapshot, std::move(work), std::move(done));
+  aside_ = host_.background().Run(WorkerLane::kSnapshot, std::move(work), std::move(done));
   if (job->is_over) return Answer(call.reply, job->outcome);
   waits_[id] = call.client.id;
   parked_.Park(call, {.on_timeout = NotAwaited, .owner = this, .wait_id = id});
@@ -75,7 +75,7 @@ void FlushedFile::Done(uint64_t id, const Outcome& outcome) {
 }
 
 void FlushedFile::Finish() {
-  if (unfinished_ > 0) host_.AwaitBackground(aside_);
+  if (unfinished_ > 0) host_.background().Await(aside_);
 }
 
 }  // namespace sluice

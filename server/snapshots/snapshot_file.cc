@@ -133,7 +133,7 @@ void SnapshotFile::StartJob() {
   // The worker keeps nothing of it: a file is removed on the loop, before another has its name.
   const auto run = [work = work_]() mutable { std::exchange(work, nullptr)->Run(); };
   if (host_) {
-    host_->RunInBackground(WorkerLane::kSnapshot, run, done);
+    host_->background().Run(WorkerLane::kSnapshot, run, done);
   } else {
     work->Run();
     done();

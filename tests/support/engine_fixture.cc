@@ -81,7 +81,8 @@ void TestClient::set_reading(bool on) {
 }
 
 TestEngine::TestEngine(const Options& options)
-    : disk_(options.disk ? *options.disk : own_disk_),
+    : Host(static_cast<ProcessServices&>(*this), static_cast<Background&>(*this)),
+      disk_(options.disk ? *options.disk : own_disk_),
       audits_(options.audits),
       clock_(options.unix_ms) {
   clock_.Advance(options.uptime_ms);
@@ -112,16 +113,15 @@ TestEngine::TestEngine(const Options& options)
   start_fault_ = engine_->StartLog();
 }
 
-uint64_t TestEngine::RunInBackground(WorkerLane lane, std::function<void()> work,
-                                     std::function<void()> done) {
+uint64_t TestEngine::Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) {
   const uint64_t number = ++last_aside_;
   background_.push_back({number, lane, std::move(work), std::move(done)});
-  if (!aside_waits_) FinishBackground();
+  if (!aside_waits_) Finish();
   return number;
 }
 
 // What stands before it in its lane is done in its order, but followed up later.
-void TestEngine::AwaitBackground(uint64_t number) {
+void TestEngine::Await(uint64_t number) {
   const auto awaited = std::ranges::find(background_, number, &BackgroundTask::number);
   if (awaited == background_.end()) return;
   const WorkerLane lane = awaited->lane;

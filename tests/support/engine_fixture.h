@@ -74,7 +74,7 @@ class TestClient {
   bool reading_ = true;
 };
 
-class TestEngine final : private Host {
+class TestEngine final : private ProcessServices, private Background, private Host {
  public:
   struct Options {
     uint64_t seed = 1;
@@ -140,13 +140,12 @@ class TestEngine final : private Host {
   void Poll() override {
     if (serve_) serve_();
   }
-  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
-                           std::function<void()> done) override;
+  uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override {
     real_calls_.emplace_back(real_ms, std::move(call));
   }
-  void AwaitBackground(uint64_t number) override;
-  void FinishBackground() override {
+  void Await(uint64_t number) override;
+  void Finish() override {
     while (RunBackgroundNow()) {
     }
   }

@@ -40,7 +40,8 @@ std::string Line(std::string_view line) {
 
 int64_t HalfManualClock::TickNanos() { return ReadClock(CLOCK_MONOTONIC); }
 
-CrowdServer::CrowdServer() {
+CrowdServer::CrowdServer()
+    : Host(static_cast<ProcessServices&>(*this), static_cast<Background&>(*this)) {
   config_.SetAtStart("maxclients", {"1000000"});
   EngineOptions options;
   options.seed = 1;
@@ -94,13 +95,12 @@ void CrowdServer::Settle() {
   }
 }
 
-uint64_t CrowdServer::RunInBackground(WorkerLane, std::function<void()> work,
-                                      std::function<void()> done) {
+uint64_t CrowdServer::Run(WorkerLane, std::function<void()> work, std::function<void()> done) {
   background_.push_back({++last_aside_, std::move(work), std::move(done)});
   return last_aside_;
 }
 
-void CrowdServer::AwaitBackground(uint64_t number) {
+void CrowdServer::Await(uint64_t number) {
   for (BackgroundTask& each : background_) {
     if (each.number > number) return;
     if (each.work) std::exchange(each.work, nullptr)();

@@ -40,7 +40,7 @@ class HalfManualClock final : public Clock {
   ManualClock manual_;
 };
 
-class CrowdServer final : private Host {
+class CrowdServer final : private ProcessServices, private Background, private Host {
  public:
   CrowdServer();
   SessionId Connect();
@@ -76,9 +76,8 @@ class CrowdServer final : private Host {
   void Send(Session& session) override;
   void Closed(SessionId) override {}
   void ReturnFreedAtOnce(bool on) override;
-  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
-                           std::function<void()> done) override;
-  void AwaitBackground(uint64_t number) override;
+  uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) override;
+  void Await(uint64_t number) override;
   bool DoInBackground();
   void Poll() override {}
   void FillWithRandom(std::span<uint8_t>) override {}

@@ -172,7 +172,7 @@ void GeneratePassword(CommandCall& call) {
   }
   const auto digits = static_cast<size_t>((bits + 3) / 4);
   std::array<uint8_t, kPasswordBitsMax / 8> bytes;
-  call.part<Host>().FillWithRandom(std::span(bytes).first((digits + 1) / 2));
+  call.part<Host>().process().FillWithRandom(std::span(bytes).first((digits + 1) / 2));
   std::string password;
   for (size_t i = 0; i < digits; ++i) {
     password.push_back("0123456789abcdef"[i % 2 == 0 ? bytes[i / 2] >> 4 : bytes[i / 2] & 15]);

@@ -40,7 +40,7 @@ void Sleep(CommandCall& call) {
   const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
   if (seconds > 0) {
     const double micros = std::fmin(seconds, kSleepSecondsMax) * 1e6;
-    call.part<Host>().Sleep(static_cast<int64_t>(micros));
+    call.part<Host>().process().Sleep(static_cast<int64_t>(micros));
     const bool in_script = call.part<ScriptState>().running();  // there time stands still
     if (!in_script && call.part<TurnClock>().Refresh()) call.keyspace.WallStepped();
   }

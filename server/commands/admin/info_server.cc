@@ -150,8 +150,8 @@ void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText
 // used_memory is what Sluice accounts for, and maxmemory bounds. What the system sees is
 // used_memory_rss.
 void WriteMemory(const Parts& parts, InfoText& text) {
-  const ProcessUsage usage = parts.Get<Host>().Usage();
-  const AllocatorUsage allocator = parts.Get<Host>().Allocator();
+  const ProcessUsage usage = parts.Get<Host>().process().Usage();
+  const AllocatorUsage allocator = parts.Get<Host>().process().Allocator();
   const size_t dataset = parts.Get<Keyspace>().memory_bytes();
   const uint64_t used = parts.Get<Facts>().UsedMemory();
   const uint64_t overhead = used - dataset;
@@ -286,7 +286,7 @@ void WriteReplication(const Parts& parts, InfoText& text) {
 
 // Of the process and of its main thread; there are no children.
 void WriteCpu(const Parts& parts, InfoText& text) {
-  const ProcessUsage usage = parts.Get<Host>().Usage();
+  const ProcessUsage usage = parts.Get<Host>().process().Usage();
   text.Field("used_cpu_sys", Seconds(usage.system_us));
   text.Field("used_cpu_user", Seconds(usage.user_us));
   text.Field("used_cpu_sys_children", Seconds(0));  // there are none

@@ -141,14 +141,14 @@ void MemoryDoctor(CommandCall& call) { call.reply.Verbatim(MemoryDoctorReport(ca
 // The allocator gives free pages back to the system, in one piece, and entries on sparse pages are
 // moved in the turns that follow. Without such an allocator it does nothing.
 void Purge(CommandCall& call) {
-  call.part<Host>().ReleaseMemory();
+  call.part<Host>().process().ReleaseMemory();
   call.part<Defragmenter>().Begin();
   call.reply.Ok();
 }
 
 // The allocator's own report, in its own form.
 void MallocStats(CommandCall& call) {
-  const std::string report = call.part<Host>().AllocatorReport();
+  const std::string report = call.part<Host>().process().AllocatorReport();
   if (report.empty()) return call.reply.Bulk("Stats not supported for the current allocator");
   call.reply.Verbatim(report, "txt");
 }

@@ -154,8 +154,8 @@ MemoryReport ReportMemory(const Parts& parts) {
   report.scripts = static_cast<int64_t>(cache.text_bytes() + cache.lua_bytes());
   report.functions = static_cast<int64_t>(functions.code_bytes() + functions.lua_bytes());
   report.clients = static_cast<int64_t>(parts.Get<Clients>().MemoryBytes());
-  report.resident = parts.Get<Host>().Usage().resident_bytes;
-  report.allocator = parts.Get<Host>().Allocator();
+  report.resident = parts.Get<Host>().process().Usage().resident_bytes;
+  report.allocator = parts.Get<Host>().process().Allocator();
   report.overhead = report.used - static_cast<int64_t>(keyspace.memory_bytes());
   for (int i = 0; i < keyspace.databases(); ++i) {
     if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "server/clients/host.h"
+#include "server/clients/process_services.h"
 #include "server/core/parts.h"
 
 namespace sluice {

@@ -56,7 +56,8 @@ struct EmbeddedEngine::KnownTake {
 };
 
 EmbeddedEngine::EmbeddedEngine(Options options)
-    : options_(std::move(options)),
+    : Host(static_cast<ProcessServices&>(*this), at_once_),
+      options_(std::move(options)),
       own_clock_(options_.clock ? nullptr
                                 : std::make_unique<SystemClock>(SystemClock::Reading::kByTicks)),
       clock_(options_.clock ? *options_.clock : *own_clock_),

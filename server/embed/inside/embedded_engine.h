@@ -38,7 +38,7 @@ namespace sluice {
 class CommandTable;
 class Engine;
 
-class EmbeddedEngine final : private Host {
+class EmbeddedEngine final : private ProcessServices, private Host {
  public:
   struct Options {
     Clock* clock = nullptr;  // outlives the engine; null: the system's
@@ -128,6 +128,7 @@ class EmbeddedEngine final : private Host {
   void SpeakResp3(Session& session);
 
   const Options options_;
+  Background at_once_;  // on the caller's thread
   std::unique_ptr<Clock> own_clock_;
   Clock& clock_;
   SystemDisk system_disk_;

@@ -100,9 +100,10 @@ void HttpPort::MakeRoom(HttpKind kind) {
   std::vector<HttpPlace> places;
   places.reserve(clients_.size());
   for (const auto& client : clients_) {
+    const int64_t heard_ns = on_.tls.handshakes().HeardNanos(*client);
     places.push_back({.kind = client->kind,
                       .is_over = client->stage == HttpClient::Stage::kClosing,
-                      .progressed_ns = client->progressed_ns});
+                      .progressed_ns = std::max(client->progressed_ns, heard_ns)});
   }
   const std::optional<size_t> goes = WhoGoes(places, kind);
   if (!goes) return;
@@ -121,30 +122,19 @@ void HttpPort::Take(HttpClient& client, HttpKind kind) {
 
 void HttpPort::Progressed(HttpClient& client) { client.progressed_ns = on_.clock.TickNanos(); }
 
-bool HttpPort::Secured(Connection& connection) {
-  for (const auto& client : clients_) {
-    if (client.get() != &connection) continue;
-    client->stage = HttpClient::Stage::kOpen;
-    Progressed(*client);
-    Note(*client);
-    return true;
-  }
-  return false;
+void HttpPort::Secured(Connection& connection) {
+  auto& client = static_cast<HttpClient&>(connection);
+  client.stage = HttpClient::Stage::kOpen;
+  Progressed(client);
+  Note(client);
 }
 
 // --- what they ask
 
-void HttpPort::Readable(Connection& connection) {
-  auto& client = static_cast<HttpClient&>(connection);
-  if (client.stage != HttpClient::Stage::kShaking) return Note(client);
-  Progressed(client);
-  on_.tls.handshakes().Ready(connection);
-  on_.want_advance();
-}
+void HttpPort::Readable(Connection& connection) { Note(static_cast<HttpClient&>(connection)); }
 
 void HttpPort::Writable(Connection& connection) {
   auto& client = static_cast<HttpClient&>(connection);
-  if (client.stage == HttpClient::Stage::kShaking) return Readable(connection);
   const uint64_t moved = client.moved_bytes();
   const bool is_through = client.Flush();
   if (client.moved_bytes() != moved) Progressed(client);

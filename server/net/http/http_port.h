@@ -46,7 +46,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   void Close() override;
   std::vector<InheritedSocket> Sockets() const override;
   bool Advance() override;
-  bool Secured(Connection& connection) override;
+  void Secured(Connection& connection) override;
 
  private:
   using Clients = std::list<std::shared_ptr<HttpClient>>;

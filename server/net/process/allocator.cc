@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "server/clients/host.h"
+#include "server/clients/process_services.h"
 #include "server/net/process/process.h"
 
 #pragma weak mi_collect

@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "server/clients/host.h"
+#include "server/clients/process_services.h"
 #include "storage/memory/sparse_pages.h"
 
 namespace sluice {

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "protocol/text/concat.h"
-#include "server/clients/host.h"
+#include "server/clients/process_services.h"
 
 namespace sluice {
 namespace {

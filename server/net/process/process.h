@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "server/clients/host.h"
+#include "server/clients/process_services.h"
 
 namespace sluice {
 

@@ -58,7 +58,7 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
   Handshakes handshakes_{
       clock_,
       [this](std::shared_ptr<Connection> connection, Peer) { through_.push_back(connection); },
-      [this](std::string_view line) { said_.emplace_back(line); }};
+      [] {}, [this](std::string_view line) { said_.emplace_back(line); }};
 };
 
 TEST_F(HandshakesTest, LetsThroughWhoEndsItsOwn) {
@@ -67,7 +67,7 @@ TEST_F(HandshakesTest, LetsThroughWhoEndsItsOwn) {
   TlsPeer peer(descriptor);
   for (int i = 0; i < 10 && through_.empty(); ++i) {
     peer.Shake();
-    handshakes_.Ready(*connection);
+    connection->owner().Readable(*connection);
     Advance();
   }
   ASSERT_EQ(through_.size(), 1u);
@@ -100,7 +100,7 @@ TEST_F(HandshakesTest, WhoHasGoneAwayIsSentAway) {
   const auto connection = Come(peer);
   Advance();
   ::close(peer);
-  handshakes_.Ready(*connection);
+  connection->owner().Readable(*connection);
   Advance();
   EXPECT_FALSE(connection->open());
   EXPECT_EQ(handshakes_.size(), 0u);
@@ -114,7 +114,7 @@ TEST_F(HandshakesTest, TheSilentOneMakesWayForOthers) {
   Advance();
   EXPECT_FALSE(handshakes_.EndSilent()) << "it may be on its way";
   clock_.nanos += Handshakes::kSilentMs * 1'000'000;
-  handshakes_.Ready(*first);
+  first->owner().Readable(*first);
   Advance();
   const auto third = Come(peers[2]);
   Advance();

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "server/net/space.h"
+#include "server/spaces/space.h"
 
 namespace sluice {
 
 struct MigratingClient {
-  std::shared_ptr<SpaceConnection> connection;
+  std::shared_ptr<ClientConnection> connection;
   Peer peer;
   std::string name, library_name, library_version;
   int resp = 2;

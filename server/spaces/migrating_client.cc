@@ -1,5 +1,5 @@
 // See migrating_client.h.
-#include "server/net/migrating_client.h"
+#include "server/spaces/migrating_client.h"
 
 #include <algorithm>
 

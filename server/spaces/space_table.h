@@ -24,14 +24,23 @@
 #include <utility>
 #include <vector>
 
-#include "server/net/listener.h"
-#include "server/net/migrating_client.h"
-#include "server/net/space.h"
+#include "server/spaces/migrating_client.h"
+#include "server/spaces/space.h"
 #include "server/test_double/ram_disk.h"
 #include "server/test_double/spaces.h"
 #include "storage/time/movable_clock.h"
 
 namespace sluice {
+
+// A port of one space's own.
+class SpacePort {
+ public:
+  using Admit = std::function<void(std::shared_ptr<ClientConnection> connection, Peer peer)>;
+  virtual ~SpacePort() = default;
+  virtual int number() const = 0;
+  // Admits the clients that have come since; whether there may be more.
+  virtual bool AcceptNewcomers() = 0;
+};
 
 class SpaceTable {
  public:
@@ -43,10 +52,8 @@ class SpaceTable {
     const EngineOptions& options;  // of the server's engine
     Space& first;
     MovableClock& first_clock;
-    // Makes a listener that calls back for each newcomer.
-    std::function<std::unique_ptr<Listener>(Listener::Accepted, std::string& fault)> listen;
-    // A newcomer's socket, as a connection that is served.
-    std::function<std::shared_ptr<SpaceConnection>(int descriptor)> connect;
+    // Opens a port of the loopback address that calls back for each newcomer; null, with a fault.
+    std::function<std::unique_ptr<SpacePort>(SpacePort::Admit, std::string& fault)> listen;
   };
   explicit SpaceTable(const Uses& uses);
   ~SpaceTable();
@@ -108,6 +115,7 @@ class SpaceTable {
   bool IsBusy(const Space& space) const;
 
   const Uses on_;
+  Background at_once_;  // of private spaces, whose files are in memory
   std::unique_ptr<View> first_view_;
   std::map<std::string, std::unique_ptr<PrivateSpace>, std::less<>> spaces_;
   std::vector<std::unique_ptr<PrivateSpace>> given_up_;

@@ -1,36 +1,55 @@
-// Space: an engine and the connections of its clients. A server is one space; a test double has
-// others beside it (SpaceTable). What the engine asks of its clients is done here, what it asks of
-// the process is passed on.
+// Space: an engine and the connections of its clients: the engine's Host. A server is one space; a
+// test double has others beside it (SpaceTable).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
+#include "protocol/output_buffer.h"
 #include "server/clients/host.h"
+#include "server/clients/session.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
-#include "server/net/connection.h"
 #include "storage/time/movable_clock.h"
 
 namespace sluice {
 
 class Space;
 
-// A connection whose client is one of a space.
-class SpaceConnection final : public Connection {
+// The connection of a space's client, as its space sees it. Sockets implement it
+// (server/net/space_connection).
+class ClientConnection {
  public:
-  using Connection::Connection;
-  Space* space = nullptr;
+  virtual ~ClientConnection() = default;
+
+  SessionId session;       // its client's, in the engine of that space
+  Space* space = nullptr;  // null before the first Admit
+
+  virtual bool open() const = 0;
+  // Sends what `output` holds, as far as it goes at once. False: the connection broke.
+  virtual bool Write(OutputBuffer& output) = 0;
+  // Space::Writable is to be called once the peer takes bytes again.
+  virtual void AwaitWritable() = 0;
+  // Its client is another now, with an output of its own.
+  virtual void ForgetOutput() = 0;
+  // The kernel ends the connection when the peer has not answered it for so long; 0: no more.
+  virtual void WatchPeer(int64_t timeout_ms) = 0;
+  // The kernel asks a silent peer every so many seconds whether it is there; 0: never. Not of one
+  // that is watched.
+  virtual void KeepAlive(int64_t seconds) = 0;
+  virtual void Close() = 0;
+  // Memory of the connection itself.
+  virtual size_t bytes() const = 0;
 };
 
-// What serves spaces.
-class SpaceOwner : public ProcessHost {
+// Server around spaces, whose loop makes their turns.
+class SpaceOwner {
  public:
+  virtual ~SpaceOwner() = default;
+  virtual ProcessServices& process() = 0;
   // A command of that space takes long: others are served from within it.
   virtual void PollFrom(Space& space) = 0;
   // One client less.
@@ -39,12 +58,15 @@ class SpaceOwner : public ProcessHost {
   virtual void WorkCame(Space& space) = 0;
   // Its engine is to end.
   virtual void ShutdownOf(Space& space, int code) = 0;
+  // See Host, of the same names.
+  virtual void CallAfter(int64_t real_ms, std::function<void()> call) = 0;
+  virtual bool Stopping() const = 0;
 };
 
 class Space final : public Host {
  public:
-  // `has_workers`: background work is the process's; else it is done at once (files are in memory).
-  Space(SpaceOwner& owner, bool has_workers) : owner_(owner), has_workers_(has_workers) {}
+  Space(SpaceOwner& owner, Background& background)
+      : Host(owner.process(), background), owner_(owner) {}
   ~Space() override { CloseConnections(); }
   Space(const Space&) = delete;
 
@@ -63,9 +85,9 @@ class Space final : public Host {
 
   // --- connections
   // The client of that connection is one of this space. Null: the connection could not be had.
-  Session* Admit(std::shared_ptr<SpaceConnection> connection, Peer peer);
+  Session* Admit(std::shared_ptr<ClientConnection> connection, Peer peer);
   // The client is forgotten, its connection is the caller's. Null: it had none any more.
-  std::shared_ptr<SpaceConnection> Release(SessionId id);
+  std::shared_ptr<ClientConnection> Release(SessionId id);
   // The connection broke, or its peer has closed it.
   void Drop(SessionId id);
   void DropBroken();
@@ -77,7 +99,7 @@ class Space final : public Host {
     CloseConnections();
   }
   // A client takes bytes again.
-  void Writable(Connection& connection);
+  void Writable(ClientConnection& connection);
 
   // --- Host
   void Send(Session& session) override;
@@ -85,36 +107,15 @@ class Space final : public Host {
   void WatchPeer(Session& session, int64_t timeout_ms) override;
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
-  uint64_t RunInBackground(WorkerLane lane, std::function<void()> work,
-                           std::function<void()> done) override {
-    return has_workers_ ? owner_.RunInBackground(lane, std::move(work), std::move(done))
-                        : Host::RunInBackground(lane, std::move(work), std::move(done));
-  }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
-  void AwaitBackground(uint64_t number) override {
-    if (has_workers_) owner_.AwaitBackground(number);
-  }
-  void FinishBackground() override {
-    if (has_workers_) owner_.FinishBackground();
-  }
   bool Stopping() const override { return given_up_ || owner_.Stopping(); }
-  void FillWithRandom(std::span<uint8_t> bytes) override { owner_.FillWithRandom(bytes); }
-  void Sleep(int64_t micros) override { owner_.Sleep(micros); }
-  void Log(LogLevel level, std::string_view line) override { owner_.Log(level, line); }
-  ProcessUsage Usage() override { return owner_.Usage(); }
-  AllocatorUsage Allocator() override { return owner_.Allocator(); }
-  void ReleaseMemory() override { owner_.ReleaseMemory(); }
-  bool SurveyPages(SparsePages& pages) override { return owner_.SurveyPages(pages); }
-  void ReturnFreedAtOnce(bool on) override { owner_.ReturnFreedAtOnce(on); }
-  std::string AllocatorReport() override { return owner_.AllocatorReport(); }
 
  private:
   void Make(const EngineOptions& options);
 
   SpaceOwner& owner_;
-  const bool has_workers_;
   bool given_up_ = false;
-  // What the engine is made of.
+  // Parts that the engine is made of.
   struct Making {
     Config* config = nullptr;
     Clock* clock = nullptr;
@@ -122,8 +123,8 @@ class Space final : public Host {
   } making_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Space*> engine_lives_;  // as long as that engine: for what is called later
-  std::vector<std::shared_ptr<SpaceConnection>> connections_;  // by session slot
-  std::vector<SessionId> broken_;                              // found while sending
+  std::vector<std::shared_ptr<ClientConnection>> connections_;  // by session slot
+  std::vector<SessionId> broken_;                               // found while sending
 };
 
 }  // namespace sluice

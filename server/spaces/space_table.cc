@@ -1,7 +1,7 @@
 // See space_table.h. What is hard: engines run inside one another, where a slow script lets others
 // be served. So a space is dropped, reset or copied onto only when its engine runs nothing, and
 // clients move when no engine runs.
-#include "server/net/space_table.h"
+#include "server/spaces/space_table.h"
 
 #include <algorithm>
 
@@ -70,7 +70,7 @@ struct SpaceTable::PrivateSpace {
       : name(called),
         origin(called),
         clock(table.on_.clock),
-        space(table.on_.owner, /*has_workers=*/false),
+        space(table.on_.owner, table.at_once_),
         view(table, space, called, this) {}
 
   const std::string name;
@@ -80,7 +80,7 @@ struct SpaceTable::PrivateSpace {
   std::unique_ptr<Config> config;
   Space space;
   View view;
-  std::unique_ptr<Listener> listener;  // null: it has no port of its own
+  std::unique_ptr<SpacePort> port;  // null: it has none of its own
   bool is_due = false;
   uint64_t visits = 0;  // commands by which clients came to this engine, or left it
   // Nothing has happened in it but that.
@@ -188,7 +188,7 @@ std::vector<Spaces::Info> SpaceTable::List() {
   std::vector<Spaces::Info> all;
   all.push_back(tell(Spaces::kDefault, on_.first, 0));
   for (const auto& [name, space] : spaces_) {
-    all.push_back(tell(name, space->space, space->listener ? space->listener->Port() : 0));
+    all.push_back(tell(name, space->space, space->port ? space->port->number() : 0));
   }
   return all;
 }
@@ -206,7 +206,7 @@ bool SpaceTable::Delete(std::string_view name) {
   listening_.erase(&space);
   if (space.is_due) std::erase(due_, &space);
   std::erase_if(wants_, [&](const Want& want) { return want.from == &space.space; });
-  space.listener.reset();
+  space.port.reset();
   space.space.GiveUp();
   given_up_.push_back(std::move(found->second));
   spaces_.erase(found);
@@ -223,29 +223,27 @@ int SpaceTable::Listen(std::string_view name, std::string& fault) {
     return -1;
   }
   PrivateSpace& space = FindOrMake(name);
-  if (!space.listener) {
-    auto listener = on_.listen(
-        [this, &space](int descriptor, Peer peer) {
-          if (auto connection = on_.connect(descriptor)) {
-            NeedEngine(space);
-            space.space.Admit(std::move(connection), std::move(peer));
-            Due(space.space);
-          }
+  if (!space.port) {
+    auto port = on_.listen(
+        [this, &space](std::shared_ptr<ClientConnection> connection, Peer peer) {
+          NeedEngine(space);
+          space.space.Admit(std::move(connection), std::move(peer));
+          Due(space.space);
         },
         fault);
     if (!fault.empty()) {
       fault = Concat("ERR no port can be had: ", fault);
       return -1;
     }
-    space.listener = std::move(listener);
+    space.port = std::move(port);
     listening_.insert(&space);
   }
-  return space.listener->Port();
+  return space.port->number();
 }
 
 bool SpaceTable::AcceptNewcomers() {
   bool more = false;
-  for (PrivateSpace* const space : listening_) more |= space->listener->AcceptNewcomers();
+  for (PrivateSpace* const space : listening_) more |= space->port->AcceptNewcomers();
   return more;
 }
 

@@ -1,7 +1,7 @@
 // See space.h. Any call of the engine may close any connection: a SessionId is looked up again
 // after whatever may have done so, and broken connections are dropped at fixed moments
 // (DropBroken).
-#include "server/net/space.h"
+#include "server/spaces/space.h"
 
 #include "server/config/debug_settings.h"
 #include "storage/memory/block_size.h"
@@ -15,7 +15,7 @@ constexpr size_t kSharedCountBytes = 48;
 }  // namespace
 
 void Space::DropEngine() {
-  if (engine_) FinishBackground();  // the workers' results are for the engine that goes
+  if (engine_) background().Finish();  // the workers' results are for the engine that goes
   engine_.reset();
   engine_lives_.reset();
   connections_.clear();
@@ -44,7 +44,7 @@ void Space::Make(const EngineOptions& options) {
 
 // --- connections
 
-Session* Space::Admit(std::shared_ptr<SpaceConnection> connection, Peer peer) {
+Session* Space::Admit(std::shared_ptr<ClientConnection> connection, Peer peer) {
   if (!connection->open()) return nullptr;
   connection->session = engine_->Open(std::move(peer));
   connection->space = this;
@@ -53,11 +53,11 @@ Session* Space::Admit(std::shared_ptr<SpaceConnection> connection, Peer peer) {
   if (slot >= connections_.size()) connections_.resize(slot + 1);
   connections_[slot] = std::move(connection);
   Session* const session = engine_->Find(connections_[slot]->session);
-  if (session) session->host_bytes = BlockSize(sizeof(SpaceConnection) + kSharedCountBytes);
+  if (session) session->host_bytes = BlockSize(connections_[slot]->bytes() + kSharedCountBytes);
   return session;
 }
 
-std::shared_ptr<SpaceConnection> Space::Release(SessionId id) {
+std::shared_ptr<ClientConnection> Space::Release(SessionId id) {
   if (!engine_->Find(id)) return nullptr;
   engine_->Drop(id);
   return std::exchange(connections_[id.slot], nullptr);
@@ -89,7 +89,7 @@ void Space::CloseConnections() {
   owner_.ClientLeft();
 }
 
-void Space::Writable(Connection& connection) {
+void Space::Writable(ClientConnection& connection) {
   Session* const session = engine_->Find(connection.session);
   if (!session) return;
   Send(*session);
@@ -101,7 +101,7 @@ void Space::Writable(Connection& connection) {
 
 void Space::Send(Session& session) {
   if (session.id.slot >= connections_.size()) return;
-  Connection* const connection = connections_[session.id.slot].get();
+  ClientConnection* const connection = connections_[session.id.slot].get();
   if (!connection || session.output.sendable() == 0) return;
   const size_t before = session.output.bytes();
   ++engine_->statistics().writes;
@@ -120,7 +120,8 @@ void Space::Send(Session& session) {
 
 void Space::Closed(SessionId id) {
   if (id.slot >= connections_.size()) return;  // it was given up
-  if (std::shared_ptr<SpaceConnection> connection = std::exchange(connections_[id.slot], nullptr)) {
+  if (std::shared_ptr<ClientConnection> connection =
+          std::exchange(connections_[id.slot], nullptr)) {
     connection->Close();
   }
   owner_.ClientLeft();
@@ -138,7 +139,7 @@ void Space::CallAfter(int64_t real_ms, std::function<void()> call) {
 
 void Space::WatchPeer(Session& session, int64_t timeout_ms) {
   if (session.id.slot >= connections_.size()) return;
-  Connection* const connection = connections_[session.id.slot].get();
+  ClientConnection* const connection = connections_[session.id.slot].get();
   if (!connection) return;
   connection->WatchPeer(timeout_ms);
   if (timeout_ms == 0) connection->KeepAlive(making_.config->settings().tcp_keepalive);
