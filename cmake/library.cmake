@@ -12,7 +12,7 @@ include(GNUInstallDirs)
 # --- one object of each
 sluice_library(sluice_linked server/linked absl::flat_hash_map)
 set(database_parts sluice_database sluice_linked sluice_system sluice_commands sluice_engine sluice_test_double
-  sluice_log sluice_snapshots sluice_locks sluice_waiting sluice_dispatch sluice_notify sluice_clients
+  sluice_log sluice_snapshots sluice_locks sluice_limits sluice_waiting sluice_dispatch sluice_notify sluice_clients
   sluice_observe sluice_config sluice_access sluice_scripting sluice_storage sluice_protocol)
 set(server_parts sluice_serving sluice_net sluice_spaces sluice_http ${database_parts})
 foreach(name raw_hash_set hash city low_level_hash throw_delegate raw_logging_internal bad_optional_access

@@ -208,6 +208,22 @@ uint32_t Dispatcher::FlagsOf(const Request& request) {
 // Calls nest: EXEC, a script and FENCED run others from inside their handler. What is counted
 // before and after the handler therefore belongs to this call alone only where it is compared with
 // what was before.
+void Dispatcher::RunWithoutWords(Session& session, const Command& command, std::string_view key,
+                                 absl::FunctionRef<Work()> work) {
+  assert(!on_.effects.wanted());
+  const uint64_t changes = on_.keyspace.changes();
+  on_.effects.Begin(session.db);
+  on_.effects.audit().Begin(changes);
+  const Work done = work();
+  if (done == Work::kChanged) on_.effects.audit().Told(session.db, key);
+  AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
+  on_.effects.Finish(session.db, done == Work::kChanged, {});
+  if (done == Work::kNotDone) return;
+  session.last_command = &command.full_name;
+  ++on_.statistics.commands;
+  ++on_.counts.Of(command.number).calls;
+}
+
 void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
                      HashedKey first_key) {
   const Command& command = request.command;

@@ -3,11 +3,13 @@
 // records its effects. Clients' requests, EXEC's queued ones and scripts all pass here.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "server/clients/session.h"
 #include "server/core/request_outcome.h"
 #include "server/core/slow_path_flags.h"
@@ -77,6 +79,13 @@ class Dispatcher {
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
   void Run(Session& session, const Request& request, ReplySink& reply, HashedKey first_key = {});
+
+  // Runs a command's work that a program asks for without words, where nobody is to hear of
+  // commands or effects (Engine::DirectSession). It counts as a command unless the work was not
+  // done.
+  enum class Work : uint8_t { kNotDone, kLooked, kChanged };
+  void RunWithoutWords(Session& session, const Command& command, std::string_view key,
+                       absl::FunctionRef<Work()> work);
 
   // As Run, of a request that stands in another one from the word `at` on (FENCED).
   void RunInner(Session& session, const Request& request, ReplySink& reply, size_t at);

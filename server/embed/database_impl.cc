@@ -544,8 +544,6 @@ std::optional<std::string> DatabaseCore::Get(std::string_view key) {
 }
 
 Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cost, bool peek) {
-  using Outcome = EmbeddedEngine::Outcome;
-  Verdict fault;
   const Entry entry(*this);
   const std::string_view refusal = !entry                      ? kBusy
                                    : !Refusal().empty()        ? Refusal()
@@ -553,13 +551,24 @@ Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cos
                                    : engine_->IsHeld(own_->id) ? kPaused
                                                                : std::string_view();
   if (!refusal.empty()) {
+    Verdict fault;
     fault.error.assign(refusal);
     return fault;
   }
-  const bool is_plain = !peek && limit.policy.empty();
-  if (is_plain && known_limit_ && known_limit_->Is(limit, cost)) [[likely]] {
-    if (const auto taken = engine_->TakeAgain(own_->id, key)) return VerdictOf(*taken);
+  if (!peek && limit.policy.empty()) [[likely]] {
+    const EmbeddedEngine::TakeRequest request{.algorithm = limit.algorithm,
+                                              .max = limit.max,
+                                              .period_ms = limit.period.count(),
+                                              .burst = limit.burst,
+                                              .cost = cost};
+    if (const auto taken = engine_->Take(own_->id, key, request)) return VerdictOf(*taken);
   }
+  return TakeInWords(key, limit, cost, peek);
+}
+
+// As a command: a fault gets its sentence, MONITOR and the log their words, a policy its numbers.
+Verdict DatabaseCore::TakeInWords(std::string_view key, const Limit& limit, int64_t cost,
+                                  bool peek) {
   const Digits max(limit.max), period(limit.period.count());
   std::optional<Digits> burst, units;
   std::string_view words[10] = {"LIMIT.TAKE", key, limit.algorithm};
@@ -580,14 +589,10 @@ Verdict DatabaseCore::Take(std::string_view key, const Limit& limit, int64_t cos
   }
   if (peek) words[count++] = "PEEK";
   VerdictSink sink;
-  const Outcome outcome = RunOn(*own_, {words, count}, &sink);
-  if (outcome == Outcome::kAnswered) {
-    if (is_plain && engine_->RememberTake(Words(words, count).subspan(2)))
-      known_limit_ = {std::string(limit.algorithm), limit.max, limit.period.count(), limit.burst,
-                      cost};
-    return sink.Take();
-  }
+  const EmbeddedEngine::Outcome outcome = RunOn(*own_, {words, count}, &sink);
+  if (outcome == EmbeddedEngine::Outcome::kAnswered) return sink.Take();
   const Reply reply = Answer(*own_, outcome);
+  Verdict fault;
   fault.error.assign(reply.text());
   return fault;
 }

@@ -88,6 +88,7 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   class ForkMark;
   struct VerdictSink;
 
+  Verdict TakeInWords(std::string_view key, const Limit& limit, int64_t cost, bool peek);
   // Why nothing can be run, or empty.
   std::string_view Refusal() const;
   std::shared_ptr<ClientState> MakeClient();
@@ -111,16 +112,6 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   bool pushed_ = false;  // a push has come since GatherPushes
   std::unique_ptr<EmbeddedEngine> engine_;
   std::shared_ptr<ClientState> own_;
-  // The limit that the engine remembers.
-  struct KnownLimit {
-    std::string algorithm;
-    int64_t max, period_ms, burst, cost;
-    bool Is(const Limit& limit, int64_t units) const {
-      return max == limit.max && period_ms == limit.period.count() && burst == limit.burst &&
-             cost == units && algorithm == limit.algorithm;
-    }
-  };
-  std::optional<KnownLimit> known_limit_;
   std::vector<std::shared_ptr<ClientState>> clients_;  // all with a session
   std::vector<std::shared_ptr<ClientState>> idle_;     // of waits that are over
   std::vector<std::shared_ptr<WaitState>> waits_;      // not over, or still to be called back

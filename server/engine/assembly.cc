@@ -69,7 +69,7 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       access(ForAccess()),
       waiters(ForWaiters(), hash_keys),
       scripts(ForScripts(), hash_keys),
-      limits(ForLimits(), hash_keys),
+      limit_waiters(ForLimitWaiters(), hash_keys),
       facts(options, run_id, clock.now().ms(), keyspace, clients, wheel, ForMemoryAccounts()),
       key_listeners(flags),
       snapshots(ForSnapshots()),
@@ -86,7 +86,7 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
   }
   AddParts();
   clients.set_closing_listener(parked);
-  KeyListener* const listeners[] = {&watches, &waiters, &limits, &locks, &tracking};
+  KeyListener* const listeners[] = {&watches, &waiters, &limit_waiters, &locks, &tracking};
   for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
   every_second.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<Assembly>&>(task).owner.EverySecond();
@@ -260,7 +260,7 @@ std::string Assembly::Audit() const {
 // A flag may be raised for nothing, never down while there is something.
 std::string Assembly::AuditFlags() const {
   if (std::string fault = key_listeners.Audit(); !fault.empty()) return fault;
-  const bool serve = locks.pending() || waiters.any_ready() || limits.any_ready();
+  const bool serve = locks.pending() || waiters.any_ready() || limit_waiters.any_ready();
   if (serve && !flags.Raised(SlowPathFlags::kServe)) return "waiters that can go on are not served";
   const bool shown = monitors.any() || tracking.clients() > 0;
   if (shown && !flags.Raised(SlowPathFlags::kCommands)) return "commands are shown to no client";

@@ -40,6 +40,8 @@
 #include "server/engine/inputs.h"
 #include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
+#include "server/limits/limit_service.h"
+#include "server/limits/limit_waiters.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
@@ -50,7 +52,6 @@
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
-#include "server/waiting/limit_waiters.h"
 #include "server/waiting/parked_clients.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
@@ -130,7 +131,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   std::string users_fault;  // of the configuration
   Waiters waiters;
   ScriptEngine scripts;
-  LimitWaiters limits;
+  LimitService limits;
+  LimitWaiters limit_waiters;
   Facts facts;
   Defragmenter defragmenter{parts, timers};
   KeyListeners key_listeners;
@@ -151,7 +153,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   ParkedClients::Uses ForParkedClients();
   Waiters::Uses ForWaiters();
   ScriptEngine::Uses ForScripts();
-  LimitWaiters::Uses ForLimits();
+  LimitWaiters::Uses ForLimitWaiters();
   Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
   AccessControl::Uses ForAccess();

@@ -110,9 +110,10 @@ ScriptEngine::Uses Assembly::ForScripts() {
   };
 }
 
-LimitWaiters::Uses Assembly::ForLimits() {
+LimitWaiters::Uses Assembly::ForLimitWaiters() {
   return {
       .parts = parts,
+      .limits = limits,
       .clients = clients,
       .clock = clock,
       .timers = timers,
@@ -211,6 +212,7 @@ void Assembly::AddParts() {
   parts.Add(keyspace);
   parts.Add(latency_monitor);
   parts.Add(limits);
+  parts.Add(limit_waiters);
   parts.Add(locks);
   parts.Add(log);
   parts.Add(log_state);

@@ -124,7 +124,7 @@ std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
   Session& session = *found;
   assert(!session.blocked && !session.paused);
   const int64_t begin = on_.clock.Tick();
-  on_.limits.BeginTurn();
+  on_.limit_waiters.BeginTurn();
   BeginMemory();
   if (on_.request_watch) [[unlikely]]
     on_.request_watch->BeginTurn();
@@ -163,7 +163,7 @@ const Command* TurnLoop::LookDirectly(std::string_view name) {
 
 bool TurnLoop::has_left_over() const {
   return on_.waiters.any_ready() || on_.locks.pending() || on_.keyspace.waiting_to_be_freed() > 0 ||
-         on_.clients.any_carried() || on_.limits.any_ready() ||
+         on_.clients.any_carried() || on_.limit_waiters.any_ready() ||
          (on_.locks.has_left_over() && !on_.pause.StandsStill()) || on_.snapshots.busy() ||
          on_.log.loading();
 }
@@ -177,11 +177,11 @@ bool TurnLoop::RunTurn() {
   on_.RefreshNow();
   on_.locks.BetweenTurns();
   const int64_t begin = on_.clock.Tick();
-  const bool crowded =
-      on_.locks.has_left_over() || on_.limits.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
+  const bool crowded = on_.locks.has_left_over() || on_.limit_waiters.any_ready() ||
+                       on_.keyspace.waiting_to_be_freed() > 0;
   if (crowded) [[unlikely]]
     on_.host.process().ReturnFreedAtOnce(true);
-  on_.limits.BeginTurn();
+  on_.limit_waiters.BeginTurn();
   BeginMemory();
   if (on_.request_watch) [[unlikely]]
     on_.request_watch->BeginTurn();
@@ -207,7 +207,7 @@ bool TurnLoop::RunTurn() {
     on_.host.process().ReturnFreedAtOnce(false);
   return timers_left || evictions_left || locks_left || on_.keyspace.waiting_to_be_freed() > 0 ||
          rearm_left || tracked_left || snapshot_left || on_.clients.any_carried() ||
-         on_.limits.any_ready() || (on_.time_control && on_.time_control->travels()) ||
+         on_.limit_waiters.any_ready() || (on_.time_control && on_.time_control->travels()) ||
          (on_.request_watch && on_.request_watch->any_to_send());
 }
 
@@ -421,9 +421,9 @@ void TurnLoop::ServeWaiters() {
   do {
     if (on_.locks.pending()) on_.locks.CatchUp();
     if (on_.waiters.any_ready()) on_.waiters.ServeReady();
-    if (on_.limits.any_ready()) on_.limits.ServeReady();
+    if (on_.limit_waiters.any_ready()) on_.limit_waiters.ServeReady();
   } while (on_.locks.pending() || on_.waiters.any_ready());
-  if (!on_.limits.any_ready()) on_.flags.Lower(SlowPathFlags::kServe);
+  if (!on_.limit_waiters.any_ready()) on_.flags.Lower(SlowPathFlags::kServe);
 }
 
 void TurnLoop::ProtocolError(Session& session) {
@@ -474,17 +474,17 @@ bool TurnLoop::SettleMoment(int64_t turn_begin) {
   const bool locks_left = on_.locks.Continue(on_.clock.now().ms());
   const bool rearm_left = on_.keyspace.RearmSlice(on_.clock.now(), kRearmedPerTurn);
   const bool requests_go_on = on_.pause.StandsStill() && !on_.pause.is_on();
-  return timers_left || locks_left || rearm_left || requests_go_on || on_.limits.any_ready() ||
-         on_.keyspace.waiting_to_be_freed() > 0;
+  return timers_left || locks_left || rearm_left || requests_go_on ||
+         on_.limit_waiters.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
 }
 
 int64_t TurnLoop::NextWork() const {
-  const bool at_once = on_.log.loading() || on_.clients.any_to_send() ||
-                       on_.clients.any_carried() || on_.waiters.any_ready() ||
-                       on_.limits.any_ready() || on_.locks.pending() || on_.log.any_synced() ||
-                       (on_.request_watch && on_.request_watch->any_to_send()) ||
-                       (on_.locks.has_left_over() && !on_.pause.StandsStill()) ||
-                       (on_.pause.StandsStill() && !on_.pause.is_on());
+  const bool at_once =
+      on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_carried() ||
+      on_.waiters.any_ready() || on_.limit_waiters.any_ready() || on_.locks.pending() ||
+      on_.log.any_synced() || (on_.request_watch && on_.request_watch->any_to_send()) ||
+      (on_.locks.has_left_over() && !on_.pause.StandsStill()) ||
+      (on_.pause.StandsStill() && !on_.pause.is_on());
   if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
   return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
 }

@@ -6,9 +6,9 @@
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
 #include "server/core/turn_clock.h"
+#include "server/limits/limit_service.h"
 #include "server/locks/lock_service.h"
 #include "server/observe/statistics.h"
-#include "server/waiting/limit_waiters.h"
 
 namespace sluice {
 
@@ -16,11 +16,9 @@ History::Counts History::Read(const Parts& parts) {
   Counts counts;
   counts.commands = parts.Get<Statistics>().commands;
   counts.granted = parts.Get<LockService>().counts().granted;
-  for (const LimitStatistics::Decided& decided :
-       parts.Get<LimitWaiters>().statistics().by_algorithm) {
-    counts.taken += decided.taken;
-    counts.refused += decided.refused;
-  }
+  const LimitStatistics::Decided decided = parts.Get<LimitService>().statistics().All();
+  counts.taken = decided.taken;
+  counts.refused = decided.refused;
   return counts;
 }
 

@@ -7,7 +7,7 @@
 #include "server/http/answers.h"
 #include "server/http/limiter_json.h"
 #include "server/http/text/shown_name.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 
 namespace sluice {
 namespace {
@@ -70,9 +70,9 @@ HttpAnswer AnswerLimits(const PageCall& call) {
   ApiQuery query;
   HttpAnswer answer;
   if (!ReadQuery(call, query, answer)) return answer;
-  LimitWaiters& limits = call.parts.Get<LimitWaiters>();
+  LimitService& limits = call.parts.Get<LimitService>();
   JsonText json;
-  json.Object().Field("waiting", limits.waiting());
+  json.Object().Field("waiting", call.parts.Get<LimitWaiters>().waiting());
   WriteAlgorithms(json, limits.statistics());
   WritePolicies(json, limits.statistics());
   if (limits.refused()) WriteRefused(json, call, *limits.refused());

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/limiter_key.h"

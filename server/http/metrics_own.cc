@@ -7,11 +7,11 @@
 #include "server/engine/facts.h"
 #include "server/http/metrics.h"
 #include "server/http/readiness_report.h"
+#include "server/limits/limit_waiters.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
-#include "server/waiting/limit_waiters.h"
 
 namespace sluice {
 namespace {
@@ -163,7 +163,7 @@ void WritePolicies(const LimitStatistics& statistics, MetricText& text) {
 }
 
 void WriteLimits(const Parts& parts, MetricText& text) {
-  LimitWaiters& limits = parts.Get<LimitWaiters>();
+  LimitService& limits = parts.Get<LimitService>();
   const LimitStatistics& statistics = limits.statistics();
   text.Begin("sluice_limit_decisions", Kind::kCounter, "What limiters decided.");
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
@@ -177,7 +177,7 @@ void WriteLimits(const Parts& parts, MetricText& text) {
   text.Value({{"decision", "taken"}}, static_cast<double>(statistics.shadow.taken));
   text.Value({{"decision", "refused"}}, static_cast<double>(statistics.shadow.refused));
   text.Begin("sluice_limit_waiters", Kind::kGauge, "Requests that wait for a limiter.");
-  text.Value(static_cast<double>(limits.waiting()));
+  text.Value(static_cast<double>(parts.Get<LimitWaiters>().waiting()));
   text.Begin("sluice_limit_waited", Kind::kCounter, "Requests that ever had to.");
   text.Value(static_cast<double>(statistics.waited));
   text.Begin("sluice_limit_policies", Kind::kGauge, "Named policies.");

@@ -221,7 +221,7 @@ bool HttpPages::IsProbe(const HttpRequest& request) {
 // Once an hour refusals of before count half.
 void HttpPages::Sample(int64_t now_ns) {
   const Parts& parts = engine_().parts();
-  LimitWaiters& limits = parts.Get<LimitWaiters>();
+  LimitService& limits = parts.Get<LimitService>();
   limits.KeepRefused();
   history_.Take(parts, now_ns);
   if (history_.taken() % History::kSamplesMax == 0) limits.refused()->Halve();

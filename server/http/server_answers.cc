@@ -14,12 +14,12 @@
 #include "server/http/history.h"
 #include "server/http/readiness_report.h"
 #include "server/http/text/shown_name.h"
+#include "server/limits/limit_waiters.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/observe/slow_log.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
-#include "server/waiting/limit_waiters.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/locks/locks.h"
@@ -71,17 +71,11 @@ void WriteLockCounts(JsonText& json, const Parts& parts) {
 }
 
 void WriteLimitCounts(JsonText& json, const Parts& parts) {
-  uint64_t taken = 0;
-  uint64_t refused = 0;
-  for (const LimitStatistics::Decided& decided :
-       parts.Get<LimitWaiters>().statistics().by_algorithm) {
-    taken += decided.taken;
-    refused += decided.refused;
-  }
+  const LimitStatistics::Decided all = parts.Get<LimitService>().statistics().All();
   json.Key("limits")
       .Object()
-      .Field("taken", taken)
-      .Field("refused", refused)
+      .Field("taken", all.taken)
+      .Field("refused", all.refused)
       .Field("waiting", parts.Get<LimitWaiters>().waiting())
       .End();
 }

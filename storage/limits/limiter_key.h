@@ -25,6 +25,7 @@ class LimiterKey {
   // `now` may be another moment than the server's: that at which a logged request was made.
   LimiterKey(Database& db, HashedKey key, const Now& now);
 
+  HashedKey key() const { return key_; }
   bool exists() const { return entry_ != nullptr; }
   // No other type's; a missing key is fine. Precondition of whatever follows.
   bool is_limiter() const { return !entry_ || packed_ || object_; }

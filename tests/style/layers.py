@@ -15,7 +15,7 @@ TOPS = ("protocol", "storage", "scripting", "server")
 LOWER = {"protocol", "storage", "scripting"}
 
 # The folders of server/ in the order of their needs: each may include itself and those before it.
-SERVER_ORDER = ("core", "access", "config", "observe", "clients", "notify", "dispatch", "waiting", "locks",
+SERVER_ORDER = ("core", "access", "config", "observe", "clients", "notify", "dispatch", "waiting", "limits", "locks",
                 "snapshots", "log", "test_double", "engine", "commands", "http", "replication", "system", "spaces", "net", "embed", "program", "linked")
 
 # Folder: the folders that it may include, itself among them.

@@ -25,7 +25,7 @@
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_service.h"
 
 namespace sluice {
 namespace {
@@ -78,7 +78,7 @@ void ConfigSet(CommandCall& call) {
 // stays.
 void ResetStat(CommandCall& call) {
   call.part<Statistics>() = {};
-  call.part<LimitWaiters>().statistics() = {};
+  call.part<LimitService>().statistics() = {};
   call.part<CommandCounts>().Reset();
   call.part<ScriptEngine>().cache().ResetStatistics();
   call.part<MemoryLimit>().ResetStatistics();

@@ -3,20 +3,16 @@
 #include <string>
 
 #include "server/commands/admin/info.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 
 namespace sluice {
 
 // Sums first, then a line for each algorithm, also for those that were never asked for. Counts are
 // since the start or CONFIG RESETSTAT.
 void WriteLimits(const Parts& parts, InfoText& text) {
-  LimitWaiters& limit_waiters = parts.Get<LimitWaiters>();
-  const LimitStatistics& statistics = limit_waiters.statistics();
-  LimitStatistics::Decided all;
-  for (const LimitStatistics::Decided& each : statistics.by_algorithm) {
-    all.taken += each.taken;
-    all.refused += each.refused;
-  }
+  LimitService& limits = parts.Get<LimitService>();
+  const LimitStatistics& statistics = limits.statistics();
+  const LimitStatistics::Decided all = statistics.All();
   // Requests that were granted and refused, without PEEK, which decides nothing.
   text.Field("limits_taken", all.taken);
   text.Field("limits_refused", all.refused);
@@ -24,9 +20,9 @@ void WriteLimits(const Parts& parts, InfoText& text) {
   text.Field("limits_shadow_allowed", statistics.shadow.taken);
   text.Field("limits_shadow_refused", statistics.shadow.refused);
   // Callers that wait at this moment, and requests that ever had to.
-  text.Field("limits_waiting", limit_waiters.waiting());
+  text.Field("limits_waiting", parts.Get<LimitWaiters>().waiting());
   text.Field("limits_waited", statistics.waited);
-  text.Field("limit_policies", limit_waiters.policies().size());
+  text.Field("limit_policies", limits.policies().size());
   // limits_window, limits_rolling ...: "taken=5,refused=2".
   for (size_t i = 0; i < statistics.by_algorithm.size(); ++i) {
     const LimitStatistics::Decided& each = statistics.by_algorithm[i];

@@ -27,7 +27,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_service.h"
 #include "storage/limits/leaky_bucket.h"
 #include "storage/limits/wide.h"
 
@@ -136,7 +136,7 @@ void Count(CommandCall& call) {
   int64_t due_ms = LeakyBucket::DueMs(call.now, *seconds);
   // A drain joins the timer of its second, and may so come up to a second early or late.
   if (call.settings.lbucket_second_buckets) {
-    due_ms = call.part<LimitWaiters>().drain_seconds().Join(due_ms, call.now);
+    due_ms = call.part<LimitService>().drain_seconds().Join(due_ms, call.now);
   }
   CountUnits(call, 1, due_ms);
 }

@@ -110,14 +110,14 @@ int64_t ReadUnits(ArgReader& args, std::string_view name) {
 
 // The same words are read again and again by the same clients, hence the cache of parsed requests.
 // A request by policy is not kept there, as its meaning changes with the policy.
-TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
+TakeOptions ReadTake(ArgReader& args, LimitService& limits) {
   const Args words = args.rest();
   Reading reading;
   TakeOptions& options = reading.options;
   const bool by_policy = args.TakeWord("POLICY");
   if (by_policy) {
     options.policy = args.Peek();
-    options.request.config = ReadPolicy(args, limit_waiters.policies());
+    options.request.config = ReadPolicy(args, limits.policies());
     ReadOptionsOnce(args, kLimitArgsOptions, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
@@ -126,8 +126,7 @@ TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters) {
     MakeConfig(args, reading.numbers, reading.burst, options.request.config);
   }
   CheckTogether(args, options);
-  if (!args.failed() && !by_policy)
-    limit_waiters.parsed_takes().Keep(words, options);  // policies change
+  if (!args.failed() && !by_policy) limits.parsed_takes().Keep(words, options);  // policies change
   return options;
 }
 

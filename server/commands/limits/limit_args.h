@@ -6,7 +6,7 @@
 #pragma once
 
 #include "server/dispatch/arg_reader.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_service.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
 
@@ -18,7 +18,7 @@ inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
 // behind its key, and keeps it in parsed_takes(). After a fault of `args` the result has no
 // meaning.
-TakeOptions ReadTake(ArgReader& args, LimitWaiters& limit_waiters);
+TakeOptions ReadTake(ArgReader& args, LimitService& limits);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or

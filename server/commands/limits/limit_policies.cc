@@ -17,12 +17,12 @@
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/reply_fields.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 
 namespace sluice {
 namespace {
 
-PolicyTable& Policies(CommandCall& call) { return call.part<LimitWaiters>().policies(); }
+PolicyTable& Policies(CommandCall& call) { return call.part<LimitService>().policies(); }
 
 void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 

@@ -32,8 +32,9 @@
 #include "server/dispatch/change_recorder.h"
 #include "server/dispatch/gates.h"
 #include "server/dispatch/reply_fields.h"
+#include "server/limits/limit_service.h"
+#include "server/limits/limit_waiters.h"
 #include "server/notify/notifications.h"
-#include "server/waiting/limit_waiters.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/limiter_key.h"
@@ -132,11 +133,6 @@ Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) 
 // --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
 // again by LimitWaiters, without a command running, until its time is over.
 
-// By algorithm, for INFO.
-LimitStatistics::Decided& CountsOf(LimitStatistics& statistics, LimitAlgorithm algorithm) {
-  return statistics.by_algorithm[static_cast<size_t>(algorithm)];
-}
-
 // What SayTaken does, without a call.
 void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
   const ChangeRecorder changes(parts);
@@ -150,7 +146,7 @@ void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& r
 // A waiter with a policy asks with what the policy says now. Null: the policy is gone.
 const LimitConfig* ConfigOf(const Parts& parts, const LimitWaiters::Ticket& ticket) {
   return ticket.policy.empty() ? &ticket.request.config
-                               : parts.Get<LimitWaiters>().policies().Find(ticket.policy);
+                               : parts.Get<LimitService>().policies().Find(ticket.policy);
 }
 
 // Called for the head of a queue. Either the client is answered here, or the result says when to
@@ -177,10 +173,8 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   if (limiter.changed()) SayTakenByWaiter(parts, key, request);
   // It stays at the head, and the queue's timer is set to that.
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
-  LimitStatistics& statistics = parts.Get<LimitWaiters>().statistics();
-  CountsOf(statistics, config->algorithm).Count(verdict.allowed);
-  statistics.CountFor(ticket.policy, verdict.allowed);
-  if (!verdict.allowed) parts.Get<LimitWaiters>().NoteRefused(key.db, keyspace.Hash(key.key));
+  parts.Get<LimitService>().Count(key.db, limiter.key(), config->algorithm,
+                                  {.policy = ticket.policy}, verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
 }
 
@@ -197,7 +191,7 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
 // would fit: its turn has not come, and the one in front goes first.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.part<LimitWaiters>());
+  const TakeOptions options = ReadTake(args, call.part<LimitService>());
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
   const LimiterKey found(call.db, call.Key(1), call.now);
@@ -207,10 +201,8 @@ void TakeTimedOut(CommandCall& call) {
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   if (verdict.allowed) verdict.retry_ms = 1;  // those before it in the queue go first
   verdict.allowed = false;
-  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
-  CountsOf(statistics, request.config.algorithm).Count(false);
-  statistics.CountFor(options.policy, false);
-  call.part<LimitWaiters>().NoteRefused(call.db.index(), call.Key(1));
+  call.part<LimitService>().Count(call.db.index(), call.Key(1), request.config.algorithm,
+                                  {.policy = options.policy}, false);
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -246,14 +238,8 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
   if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
   if (options.wait_ms && Queues(call, options, limiter)) return;
-  const LimitVerdict verdict = limiter.Take(request);
-  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
-  (options.shadow ? statistics.shadow : CountsOf(statistics, request.config.algorithm))
-      .Count(verdict.allowed);
-  if (!options.policy.empty() && !options.shadow) [[unlikely]]
-    statistics.CountFor(options.policy, verdict.allowed);
-  if (!verdict.allowed && !options.shadow)
-    call.part<LimitWaiters>().NoteRefused(call.db.index(), call.Key(1));
+  const LimitVerdict verdict = call.part<LimitService>().Take(
+      limiter, call.db.index(), request, {.policy = options.policy, .shadow = options.shadow});
   if (limiter.changed()) {
     SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
@@ -266,13 +252,13 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
 //   LIMIT.TAKE k WINDOW 2 10000 COST 3  → [0, 2, 1, -1, 10000, ...]
 //   LIMIT.TAKE k GCRA 2 10000           → -ERR limiter is WINDOW, not GCRA
 void Take(CommandCall& call) {
-  LimitWaiters& limit_waiters = call.part<LimitWaiters>();
-  if (const TakeOptions* const known = limit_waiters.parsed_takes().Find(call.args.subspan(2)))
+  LimitService& limits = call.part<LimitService>();
+  if (const TakeOptions* const known = limits.parsed_takes().Find(call.args.subspan(2)))
       [[likely]] {
     return TakeAs(call, *known);
   }
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, limit_waiters);
+  const TakeOptions options = ReadTake(args, limits);
   if (args.failed()) return call.reply.Error(args.error());
   TakeAs(call, options);
 }
@@ -284,13 +270,6 @@ struct Part {
   LimitRequest request;
   std::string_view policy;  // its name; empty: none
 };
-
-void CountPart(CommandCall& call, const Part& part, bool allowed) {
-  LimitStatistics& statistics = call.part<LimitWaiters>().statistics();
-  CountsOf(statistics, part.request.config.algorithm).Count(allowed);
-  statistics.CountFor(part.policy, allowed);
-  if (!allowed) call.part<LimitWaiters>().NoteRefused(call.db.index(), part.key);
-}
 
 // Every fault is told before a key is looked at. The same key twice is one of them: the second part
 // would be asked before the first was taken. The table of names has a secret key, as clients choose
@@ -311,7 +290,7 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   for (Part& part : parts) {
     if (args.failed()) break;
     const size_t at = args.position();
-    part.request = ReadPart(args, call.part<LimitWaiters>().policies());
+    part.request = ReadPart(args, call.part<LimitService>().policies());
     if (!args.failed() && IsWord(call.args[at], "POLICY")) part.policy = call.args[at + 1];
   }
   if (args.Finish()) return true;
@@ -333,10 +312,11 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
 // Precondition: each of them was just allowed. Nothing came in between, so each is allowed again.
 void TakeParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
+  LimitService& limits = call.part<LimitService>();
   for (size_t i = 0; i < parts.size(); ++i) {
     LimiterKey limiter(call.db, parts[i].key, call.now);
-    verdicts[i] = limiter.Take(parts[i].request);
-    CountPart(call, parts[i], true);
+    verdicts[i] =
+        limits.Take(limiter, call.db.index(), parts[i].request, {.policy = parts[i].policy});
     SayTaken(call, parts[i].key.bytes, parts[i].request, call.now);
   }
 }
@@ -353,7 +333,10 @@ void TakeAll(CommandCall& call) {
   bool allowed = true;
   for (size_t i = 0; i < parts.size(); ++i) {
     allowed &= verdicts[i].allowed;
-    if (!verdicts[i].allowed) CountPart(call, parts[i], false);
+    if (verdicts[i].allowed) continue;
+    call.part<LimitService>().Count(call.db.index(), parts[i].key,
+                                    parts[i].request.config.algorithm, {.policy = parts[i].policy},
+                                    false);
   }
   if (allowed) TakeParts(call, parts, verdicts);
   call.reply.Array(1 + verdicts.size());

@@ -25,7 +25,7 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_service.h"
 #include "storage/limits/cell.h"
 
 namespace sluice {
@@ -86,7 +86,7 @@ void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_vie
   if (fault != CellFault::kNone) return call.reply.Error(Concat(prefix, CellFaultText(fault)));
   if (answer.stored && request.quantity != 0) Store(call, key, answer, entry);
   if (answer.limited && request.quantity != 0)
-    call.part<LimitWaiters>().NoteRefused(call.db.index(), key);
+    call.part<LimitService>().NoteRefused(call.db.index(), key);
   const int64_t fields[] = {answer.limited, answer.limit, answer.remaining, answer.retry_after_s,
                             answer.reset_after_s};
   call.reply.Integers(fields);
@@ -131,7 +131,7 @@ std::optional<CellRequest> ReadThrottle(CommandCall& call) {
     return std::nullopt;
   }
   const Args words = call.args.subspan(2);
-  ParsedArgsCache<CellRequest>& memo = call.part<LimitWaiters>().cell_memo();
+  ParsedArgsCache<CellRequest>& memo = call.part<LimitService>().parsed_cells();
   if (const CellRequest* const known = memo.Find(words)) [[likely]]
     return *known;
   int64_t numbers[] = {0, 0, 0, 1};

@@ -13,15 +13,19 @@
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
 #include "server/core/request_outcome.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
-#include "server/embed/inside/direct_take.h"
 #include "server/embed/inside/replay.h"
 #include "server/engine/engine.h"
+#include "server/limits/limit_service.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_service.h"
 #include "server/snapshots/snapshots.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
+#include "storage/keyspace/keyspace.h"
+#include "storage/limits/limiter_key.h"
 
 namespace sluice {
 namespace {
@@ -50,11 +54,6 @@ std::string AbsolutePath(const std::string& folder) {
 
 }  // namespace
 
-struct EmbeddedEngine::KnownTake {
-  LimitRequest request;
-  const Command* command;
-};
-
 EmbeddedEngine::EmbeddedEngine(Options options)
     : Host(static_cast<ProcessServices&>(*this), at_once_),
       options_(std::move(options)),
@@ -69,6 +68,7 @@ EmbeddedEngine::EmbeddedEngine(Options options)
   if (fault_.empty()) own_commands_ = OwnCommands(config_, faults);
   if (!faults.empty()) fault_ = faults.front();
   const CommandTable& commands = own_commands_ ? *own_commands_ : AllCommands();
+  limit_take_ = commands.Find("LIMIT.TAKE");
   Host& host = *this;
   engine_ = std::make_unique<Engine>(config_, clock_, host, commands, OptionsOf(options_));
 }
@@ -203,26 +203,37 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
   return is_unsafe ? Outcome::kUnsafe : Outcome::kAnswered;
 }
 
-bool EmbeddedEngine::RememberTake(Args words) {
-  const std::optional<LimitRequest> request = LastTake(engine_->parts(), words);
-  if (!request) return false;
-  const Command* const command = engine_->part<const CommandTable>().Find("LIMIT.TAKE");
-  known_take_ = std::make_unique<KnownTake>(KnownTake{*request, command});
-  return true;
-}
-
-std::optional<EmbeddedEngine::Taken> EmbeddedEngine::TakeAgain(SessionId id, std::string_view key) {
-  if (ended_ || key.size() > static_cast<size_t>(config_.settings().proto_max_bulk_len))
+std::optional<EmbeddedEngine::Taken> EmbeddedEngine::Take(SessionId id, std::string_view key,
+                                                          const TakeRequest& asked) {
+  if (ended_ || !limit_take_ ||
+      key.size() > static_cast<size_t>(config_.settings().proto_max_bulk_len))
+    return std::nullopt;
+  LimitAlgorithm algorithm;
+  LimitRequest request;
+  request.cost = asked.cost;
+  if (asked.cost < 1 || !ParseLimitAlgorithm(asked.algorithm, &algorithm) ||
+      MakeLimitConfig(algorithm, asked.max, asked.period_ms,
+                      asked.burst == 0 ? kNotGiven : asked.burst,
+                      &request.config) != LimitFault::kNone)
     return std::nullopt;
   Session* const session = engine_->DirectSession(id);
   if (!session) return std::nullopt;
-  const std::optional<LimitVerdict> verdict =
-      TakeDirectly(engine_->parts(), *session, *known_take_->command, key, known_take_->request);
-  if (!verdict) return std::nullopt;
+  LimitVerdict verdict;
+  bool is_done = false;
+  const auto take = [&] {
+    Keyspace& keyspace = engine_->keyspace();
+    LimiterKey limiter(keyspace.db(session->db), keyspace.Hash(key), engine_->now());
+    is_done = limiter.IsOpenTo(algorithm);
+    if (!is_done) return Dispatcher::Work::kNotDone;
+    verdict = engine_->part<LimitService>().Take(limiter, session->db, request);
+    return limiter.changed() ? Dispatcher::Work::kChanged : Dispatcher::Work::kLooked;
+  };
+  engine_->part<Dispatcher>().RunWithoutWords(*session, *limit_take_, key, take);
+  if (!is_done) return std::nullopt;
   if (engine_->has_left_over()) [[unlikely]]
     engine_->RunTurn();
-  return Taken{verdict->allowed,  verdict->limit,    verdict->remaining,
-               verdict->retry_ms, verdict->reset_ms, verdict->reset_at_ms};
+  return Taken{verdict.allowed,  verdict.limit,    verdict.remaining,
+               verdict.retry_ms, verdict.reset_ms, verdict.reset_at_ms};
 }
 
 bool EmbeddedEngine::Waits(SessionId id) const {

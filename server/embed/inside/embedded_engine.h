@@ -35,6 +35,7 @@
 
 namespace sluice {
 
+struct Command;
 class CommandTable;
 class Engine;
 
@@ -77,16 +78,20 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   // Precondition: that client neither waits nor is held. `sink`: in the place of the client's own,
   // for an answer that comes at once.
   Outcome Run(SessionId id, Args args, ReplySink* sink = nullptr);
-  // --- LIMIT.TAKE again, without words
+  // --- LIMIT.TAKE without words
+  struct TakeRequest {
+    std::string_view algorithm;  // as LIMIT.TAKE names it
+    int64_t max, period_ms;
+    int64_t burst;  // 0: the algorithm's own
+    int64_t cost;
+  };
   struct Taken {
     bool allowed;
     int64_t limit, remaining, retry_ms, reset_ms, reset_at_ms;  // as the command answers
   };
-  // The limit that LIMIT.TAKE was just run with, these its words behind the key, is TakeAgain's.
-  // False: it cannot be.
-  bool RememberTake(Args words);
-  // None: it has to be asked as a command. Precondition: RememberTake was true.
-  std::optional<Taken> TakeAgain(SessionId id, std::string_view key);
+  // None, and nothing has happened: LIMIT.TAKE answers it, for it is a fault, or somebody is to
+  // hear of the command.
+  std::optional<Taken> Take(SessionId id, std::string_view key, const TakeRequest& request);
 
   bool Waits(SessionId id) const;
   bool IsHeld(SessionId id) const;
@@ -119,8 +124,6 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override;
 
-  struct KnownTake;
-
   std::string Configure();
   std::string LockFolder();
   bool Fits(Args args) const;
@@ -137,11 +140,11 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   std::unique_ptr<DiskFile> folder_lock_;
   Config config_;
   std::unique_ptr<const CommandTable> own_commands_;  // null: those that all databases share
-  std::string fault_;                                 // of the configuration
+  const Command* limit_take_ = nullptr;
+  std::string fault_;  // of the configuration
   std::string last_warning_;
   bool ended_ = false;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<KnownTake> known_take_;
 };
 
 }  // namespace sluice

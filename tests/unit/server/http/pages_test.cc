@@ -6,7 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/http/text/base64.h"
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 #include "storage/limits/limiter.h"
 #include "tests/support/engine_fixture.h"
 #include "tests/support/seed.h"

@@ -1,6 +1,4 @@
-// LimitWaiters: what the limiter commands keep beside the keyspace, for the whole server: the named
-// policies, which drains go together, what was decided, and which callers wait (LIMIT.TAKE ...
-// WAIT).
+// LimitWaiters: the requests that wait for a limit (LIMIT.TAKE ... WAIT).
 //
 // Waiters of a key stand in a queue, first come first served. Only its head is ever tried: at the
 // moment from when on its cost should fit, and whenever a command has touched the key (a refund,
@@ -14,7 +12,6 @@
 //   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);  // parks it
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,45 +23,13 @@
 #include "absl/container/btree_map.h"
 #include "server/core/lazy_deque.h"
 #include "server/dispatch/pause.h"
+#include "server/limits/limit_service.h"
 #include "server/notify/key_listeners.h"
-#include "server/observe/refused_keys.h"
 #include "server/waiting/parked_clients.h"
-#include "server/waiting/parsed_args_cache.h"
 #include "storage/hashing/key_name.h"
-#include "storage/limits/cell.h"
-#include "storage/limits/drain_seconds.h"
-#include "storage/limits/limiter_state.h"
-#include "storage/limits/policy.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
-
-// What a request of LIMIT.TAKE asks for.
-struct TakeOptions {
-  LimitRequest request;
-  std::string_view policy;  // its name; empty: the request came with numbers
-  bool peek = false;
-  bool shadow = false;  // answered and stored as any other; statistics and events tell it apart
-  std::optional<int64_t> wait_ms;
-  std::optional<int64_t> at_unix_us;  // of a logged request: when it was made
-};
-
-// What was decided, for INFO. A request that waits counts when its wait is over.
-struct LimitStatistics {
-  struct Decided {
-    uint64_t taken = 0;
-    uint64_t refused = 0;
-    void Count(bool allowed) { ++(allowed ? taken : refused); }
-  };
-  std::array<Decided, kLimitAlgorithms> by_algorithm{};
-  Decided shadow;  // not in by_algorithm
-  // Of requests that named a policy, which are in by_algorithm, too. A name stays when its policy
-  // goes, but there are at most so many.
-  static constexpr size_t kPolicyCountsMax = kPoliciesMax;
-  std::map<std::string, Decided, std::less<>> by_policy;
-  void CountFor(std::string_view policy, bool allowed);
-  uint64_t waited = 0;  // requests that queued
-};
 
 class LimitWaiters final : public WaitOwner, public KeyListener {
  public:
@@ -80,6 +45,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   // What they work with; all of it outlives them.
   struct Uses {
     const Parts& parts;  // for `try_again`
+    LimitService& limits;
     Clients& clients;
     const TurnClock& clock;
     TimerTasks& timers;
@@ -91,13 +57,6 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   };
   LimitWaiters(const Uses& uses, HashKeys& hash_keys);
 
-  PolicyTable& policies() { return policies_; }
-  DrainSeconds& drain_seconds() { return drain_seconds_; }
-  ParsedArgsCache<TakeOptions>& parsed_takes() {
-    return parsed_takes_;
-  }                                                                 // of what stands behind the key
-  ParsedArgsCache<CellRequest>& cell_memo() { return cell_memo_; }  // the same of CL.THROTTLE
-
   bool HasWaiters(KeyNameView key) const { return queues_.contains(key); }
   // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
   // it counts only if there is no waiter before it.
@@ -106,16 +65,6 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
 
   // LIMIT.POLICY SET or DEL has changed what a name says.
   void PolicyChanged(std::string_view name);
-  LimitStatistics& statistics() { return statistics_; }
-  // From now on the keys that are refused most are kept, for the page.
-  void KeepRefused() {
-    if (!refused_) refused_ = std::make_unique<RefusedKeys>();
-  }
-  RefusedKeys* refused() { return refused_.get(); }  // null: nobody wants to know
-  void NoteRefused(int db, HashedKey key) {
-    if (refused_) [[unlikely]]
-      refused_->Count(db, key);
-  }
   size_t waiting() const { return queue_of_.size(); }
 
   // --- for the engine
@@ -162,18 +111,12 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   void ChargeQueue(const Queue& queue);
 
   const Uses on_;
-  PolicyTable policies_;
-  DrainSeconds drain_seconds_;
-  ParsedArgsCache<TakeOptions> parsed_takes_;
-  ParsedArgsCache<CellRequest> cell_memo_;
   KeyNameMap<std::unique_ptr<Queue>> queues_;   // none is empty
   absl::btree_map<uint64_t, Queue*> queue_of_;  // by ticket
   LazyDeque<KeyName> ready_;
   absl::btree_map<std::string, std::set<uint64_t>, std::less<>>
       tickets_of_policy_;  // none is empty
   LazyDeque<Change> changes_;
-  LimitStatistics statistics_;
-  std::unique_ptr<RefusedKeys> refused_;
   Queue* serving_ = nullptr;
   uint64_t tickets_ = 0;
   int tries_left_ = 0;  // of this turn

@@ -1,5 +1,5 @@
 // ParsedArgsCache knows the last words alone, and keeps nothing of long ones.
-#include "server/waiting/parsed_args_cache.h"
+#include "server/limits/parsed_args_cache.h"
 
 #include <gtest/gtest.h>
 

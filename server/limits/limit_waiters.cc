@@ -2,7 +2,7 @@
 // even when one behind would fit. A change that concerns many (a policy, a flushed database) is
 // noted as a range of ticket numbers and looked at in slices; a waiter that came after it needs no
 // look, for it has been tried with it.
-#include "server/waiting/limit_waiters.h"
+#include "server/limits/limit_waiters.h"
 
 #include <algorithm>
 #include <cassert>
@@ -15,15 +15,6 @@
 
 namespace sluice {
 
-void LimitStatistics::CountFor(std::string_view policy, bool allowed) {
-  if (policy.empty()) return;
-  auto found = by_policy.find(policy);
-  if (found == by_policy.end()) {
-    if (by_policy.size() >= kPolicyCountsMax) return;
-    found = by_policy.emplace(policy, Decided{}).first;
-  }
-  found->second.Count(allowed);
-}
 namespace {
 
 // Waiters that are tried in one turn, be they answered or not: some 200 µs.
@@ -53,7 +44,7 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   const uint64_t number = ++tickets_;
   if (!ticket.policy.empty()) tickets_of_policy_[ticket.policy].insert(number);
   const Ticket& joined = queue->tickets.emplace(number, std::move(ticket)).first->second;
-  ++statistics_.waited;
+  ++on_.limits.statistics().waited;
   queue_of_[number] = queue.get();
   on_.flags.Raise(SlowPathFlags::kKeys);
   on_.parked.Park(

@@ -1,0 +1,26 @@
+// See limit_service.h.
+#include "server/limits/limit_service.h"
+
+#include "storage/limits/limiter_key.h"
+
+namespace sluice {
+
+LimitVerdict LimitService::Take(LimiterKey& limiter, int db, const LimitRequest& request,
+                                CountedAs as) {
+  const LimitVerdict verdict = limiter.Take(request);
+  Count(db, limiter.key(), request.config.algorithm, as, verdict.allowed);
+  return verdict;
+}
+
+// SHADOW hinders no caller, so its refusals are none of the page's.
+void LimitService::Count(int db, HashedKey key, LimitAlgorithm algorithm, CountedAs as,
+                         bool allowed) {
+  if (as.shadow) [[unlikely]]
+    return statistics_.shadow.Count(allowed);
+  statistics_.by_algorithm[static_cast<size_t>(algorithm)].Count(allowed);
+  if (!as.policy.empty()) [[unlikely]]
+    statistics_.CountFor(as.policy, allowed);
+  if (!allowed) NoteRefused(db, key);
+}
+
+}  // namespace sluice
