@@ -10,18 +10,18 @@ namespace sluice {
 namespace {
 
 // kEnd: the text ends too soon; kFormat: a byte that begins nothing.
-enum class Fault : uint8_t { kNone, kEnd, kFormat };
+enum class ReadFault : uint8_t { kNone, kEnd, kFormat };
 
 // What is left of the text. After a fault nothing more is pushed, and the caller raises it.
 struct Input {
   const char* at;
   size_t left;
-  Fault fault = Fault::kNone;
+  ReadFault fault = ReadFault::kNone;
 
   // A length that goes beyond the text is a fault before anything is made of it.
   bool Has(size_t bytes) {
     if (bytes <= left) return true;
-    fault = Fault::kEnd;
+    fault = ReadFault::kEnd;
     return false;
   }
   // Precondition: Has(bytes).
@@ -46,32 +46,32 @@ struct Input {
 void ReadValue(lua_State* L, Input& in);
 
 void ReadString(lua_State* L, Input& in, size_t size) {
-  if (in.fault != Fault::kNone || !in.Has(size)) return;
+  if (in.fault != ReadFault::kNone || !in.Has(size)) return;
   lua_pushlstring(L, in.Take(size), size);
 }
 
 // An announced count makes no room: the table grows with what comes.
 void ReadArray(lua_State* L, Input& in, size_t count) {
-  if (in.fault != Fault::kNone) return;
+  if (in.fault != ReadFault::kNone) return;
   lua_newtable(L);
   luaL_checkstack(L, 1, "in function mp_decode_to_lua_array");
   for (size_t i = 1; i <= count; ++i) {
     lua_pushnumber(L, static_cast<lua_Number>(i));
     ReadValue(L, in);
-    if (in.fault != Fault::kNone) return;
+    if (in.fault != ReadFault::kNone) return;
     lua_rawset(L, -3);
   }
 }
 
 // Each read pushes one value or leaves a fault: then the table stays behind for the raise.
 void ReadMap(lua_State* L, Input& in, size_t count) {
-  if (in.fault != Fault::kNone) return;
+  if (in.fault != ReadFault::kNone) return;
   lua_newtable(L);
   for (size_t i = 0; i < count; ++i) {
     ReadValue(L, in);
-    if (in.fault != Fault::kNone) return;
+    if (in.fault != ReadFault::kNone) return;
     ReadValue(L, in);
-    if (in.fault != Fault::kNone) return;
+    if (in.fault != ReadFault::kNone) return;
     lua_settable(L, -3);  // not raw: a nil or NaN key is Lua's error, with its text
   }
 }
@@ -80,7 +80,7 @@ void ReadMap(lua_State* L, Input& in, size_t count) {
 template <typename Float, typename Bits>
 void ReadFloat(lua_State* L, Input& in) {
   const auto bits = static_cast<Bits>(in.Number(sizeof(Bits)));
-  if (in.fault != Fault::kNone) return;
+  if (in.fault != ReadFault::kNone) return;
   Float number;
   std::memcpy(&number, &bits, sizeof number);
   lua_pushnumber(L, number);
@@ -90,7 +90,7 @@ void ReadFloat(lua_State* L, Input& in) {
 template <typename Whole>
 void ReadInteger(lua_State* L, Input& in) {
   const auto number = static_cast<Whole>(in.Number(sizeof(Whole)));
-  if (in.fault == Fault::kNone) lua_pushnumber(L, static_cast<lua_Number>(number));
+  if (in.fault == ReadFault::kNone) lua_pushnumber(L, static_cast<lua_Number>(number));
 }
 
 // Formats with lengths or numbers behind them.
@@ -136,7 +136,7 @@ void ReadLong(lua_State* L, Input& in, uint8_t format) {
     case 0xdf:
       return ReadMap(L, in, in.Number(4));
     default:
-      in.fault = Fault::kFormat;
+      in.fault = ReadFault::kFormat;
   }
 }
 
@@ -176,8 +176,8 @@ int Unpack(lua_State* L, int limit, int offset) {
   int count = 0;
   for (; in.left > 0 && count < limit; ++count) {
     ReadValue(L, in);
-    if (in.fault == Fault::kEnd) return luaL_error(L, "Missing bytes in input.");
-    if (in.fault == Fault::kFormat) return luaL_error(L, "Bad data format in input.");
+    if (in.fault == ReadFault::kEnd) return luaL_error(L, "Missing bytes in input.");
+    if (in.fault == ReadFault::kFormat) return luaL_error(L, "Bad data format in input.");
   }
   if (all) return count;
   luaL_checkstack(L, 1, "no room for the offset");

@@ -200,7 +200,7 @@ void Users::ReadFileLine(std::string_view line, std::string_view path, size_t nu
   if (loaded.faults.empty()) loaded.users.push_back(std::move(user));
 }
 
-std::string Users::ReadLine(std::span<const std::string> words, User& user) const {
+Fault Users::ReadLine(std::span<const std::string> words, User& user) const {
   const std::vector<std::string_view> views(words.begin() + 1, words.end());
   size_t unmatched = 0;
   const auto rules = JoinSelectors(views, unmatched);

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/access/user.h"
 
 namespace sluice {
@@ -65,7 +66,7 @@ class Users {
   Loaded Read(std::string_view text, std::string_view path) const;
   // The rules of a configuration's line, whose first word is the name, for `user`; the fault, or
   // empty. Nothing else is changed.
-  std::string ReadLine(std::span<const std::string> words, User& user) const;
+  Fault ReadLine(std::span<const std::string> words, User& user) const;
 
  private:
   void ReadFileLine(std::string_view line, std::string_view path, size_t number,

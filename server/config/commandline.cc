@@ -418,7 +418,7 @@ std::string FormMeantBy(std::string_view file) {
 }  // namespace
 
 // The order decides: a later source overrides an earlier one.
-std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {
+Fault Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {
   std::string fault;
   if (!line.file.empty()) fault = config.LoadFile(line.file);
   if (fault.starts_with("can't open")) fault += FormMeantBy(line.file);

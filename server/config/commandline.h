@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/config/tls_words.h"
 
@@ -47,7 +48,7 @@ struct CommandLine {
 // Without the program's name.
 CommandLine ReadCommandLine(std::span<const std::string_view> arguments);
 // Loads file, standard input's text and options; a sentence for the user, or empty.
-std::string Configure(const CommandLine& line, std::string_view stdin_text, Config& config);
+Fault Configure(const CommandLine& line, std::string_view stdin_text, Config& config);
 
 std::string_view HelpText();
 std::string VersionText();  // one line

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/base/macros.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/glob.h"
 #include "protocol/text/near_word.h"
@@ -53,9 +54,14 @@ std::string Config::ValueOf(size_t option) const {
   return kept == kept_.end() ? std::string(row.value) : kept->second;
 }
 
+void Config::Preset(std::string_view name, std::vector<std::string> values) {
+  const Fault fault = SetAtStart(name, std::move(values));
+  ABSL_HARDENING_ASSERT(fault.empty());
+}
+
 // A name with a value, as a line of a file has it. Immutable options may be set here, and only
 // here.
-std::string Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
+Fault Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
   const size_t option = FindOption(name);
   if (option == OptionCount()) {
     return Concat("Bad directive or wrong number of arguments",
@@ -76,7 +82,7 @@ std::string Config::SetAtStart(std::string_view name, std::vector<std::string> v
 }
 
 // Gives an option its value, whether at the start or live. On a fault nothing has changed.
-std::string Config::Assign(size_t option, std::span<const std::string> values) {
+Fault Config::Assign(size_t option, std::span<const std::string> values) {
   const Option& row = OptionAt(option);
   const std::string before = ValueOf(option);
   if (std::holds_alternative<std::monostate>(row.field)) {
@@ -104,7 +110,7 @@ std::string Config::Assign(size_t option, std::span<const std::string> values) {
 
 // Checked, assigned, then carried out by followers. A fault anywhere puts everything back.
 // O(settings) for the copy.
-std::string Config::Set(const Pairs& pairs, bool protected_too) {
+Fault Config::Set(const Pairs& pairs, bool protected_too) {
   std::vector<Change> changes;
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
 
@@ -129,13 +135,14 @@ std::string Config::Set(const Pairs& pairs, bool protected_too) {
   }();
   settings_ = old_settings;
   kept_ = old_kept;
-  CarryOut(changes, failed_values);
+  // The values from before are carried out again; the first fault is the one that counts.
+  static_cast<void>(CarryOut(changes, failed_values));
   return fault;
 }
 
 // Names first: no value is looked at before every option is known and may be set.
-std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
-                                 std::vector<Change>& changes) const {
+Fault Config::CheckChanges(const Pairs& pairs, bool protected_too,
+                           std::vector<Change>& changes) const {
   for (const auto& [name, value] : pairs) {
     const size_t option = FindOption(name);
     if (option == OptionCount()) {
@@ -157,7 +164,7 @@ std::string Config::CheckChanges(const Pairs& pairs, bool protected_too,
 
 // Tells the parts that carry a change out, for options whose value is not the old one; stops at the
 // first that cannot.
-std::string Config::CarryOut(const std::vector<Change>& changes, const Pairs& old_values) {
+Fault Config::CarryOut(const std::vector<Change>& changes, const Pairs& old_values) {
   for (size_t i = 0; i < changes.size(); ++i) {
     const Option& row = OptionAt(changes[i].option);
     if (!row.reloads && ValueOf(changes[i].option) == old_values[i].second) continue;

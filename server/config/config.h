@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "boost/container/flat_map.hpp"
+#include "protocol/text/fault.h"
 #include "server/config/option_follower.h"
 #include "server/config/settings.h"
 #include "storage/disk.h"
@@ -37,15 +38,17 @@ class Config {
   Disk& disk() const { return *disk_; }
 
   // --- start: file, then flags. Each returns an error sentence, or empty; warnings are collected.
-  std::string LoadFile(const std::string& path);  // redis.conf syntax, `include` too
+  Fault LoadFile(const std::string& path);  // redis.conf syntax, `include` too
   // The same from memory ("sluice -"); `source` names it in errors (none: flags).
-  std::string LoadText(std::string_view text, std::string_view source = "standard input");
+  Fault LoadText(std::string_view text, std::string_view source = "standard input");
   // From now on a line with a fault is passed over and its sentence kept here, so that all of a
   // configuration can be looked at; the functions above then return nothing.
   void GatherFaults() { gathers_faults_ = true; }
   const std::vector<std::string>& faults() const { return faults_; }
   // The fault alone, without where it was found.
-  std::string SetAtStart(std::string_view name, std::vector<std::string> values);
+  Fault SetAtStart(std::string_view name, std::vector<std::string> values);
+  // The same with a value of the program's own. Requires: the option takes it.
+  void Preset(std::string_view name, std::vector<std::string> values);
   // The system has chosen it (`port any`).
   void PortIs(int64_t port) { settings_.port = port; }
   // The warnings since the last call, for the log: live changes warn too.
@@ -54,13 +57,13 @@ class Config {
   // --- CONFIG SET: all or none. On failure the sentence as Redis words it after "ERR ".
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   // `protected_too`: the client may change protected options (enable-protected-configs).
-  std::string Set(const Pairs& pairs, bool protected_too = false);
+  Fault Set(const Pairs& pairs, bool protected_too = false);
   // CONFIG GET: name and value of every option whose name or alias matches one of the globs.
   Pairs Get(std::span<const std::string_view> globs) const;
   // CONFIG REWRITE of the file given at start; error sentence or empty.
   // `users`: the lines of users, as they are to be from now on; none: they are in a file of their
   // own.
-  std::string Rewrite(std::span<const std::string> users = {});
+  Fault Rewrite(std::span<const std::string> users = {});
   const std::string& file() const { return file_; }  // "" when there is none
   // Lines that are no options, and whose meaning is known only where the commands are: "user ..."
   // and "rename-command ...". Those of one directive, in their order.
@@ -94,17 +97,16 @@ class Config {
     std::string_view name;  // as the client calls it: option or alias
   };
 
-  std::string LoadFile(const std::string& path, int depth);
-  std::string LoadLines(std::string_view text, Place place);
-  std::string LoadLine(std::string_view line, const Place& place);
-  std::string LoadDirective(std::vector<std::string> words, const Place& place);
-  std::string Include(const std::string& pattern, int depth);
-  std::string KeepLine(const CommandDirective& directive, std::vector<std::string> words,
-                       const Place& place);
-  std::string Assign(size_t option, std::span<const std::string> values);
-  std::string CheckChanges(const Pairs& pairs, bool protected_too,
-                           std::vector<Change>& changes) const;
-  std::string CarryOut(const std::vector<Change>& changes, const Pairs& old_values);
+  Fault LoadFile(const std::string& path, int depth);
+  Fault LoadLines(std::string_view text, Place place);
+  Fault LoadLine(std::string_view line, const Place& place);
+  Fault LoadDirective(std::vector<std::string> words, const Place& place);
+  Fault Include(const std::string& pattern, int depth);
+  Fault KeepLine(const CommandDirective& directive, std::vector<std::string> words,
+                 const Place& place);
+  Fault Assign(size_t option, std::span<const std::string> values);
+  Fault CheckChanges(const Pairs& pairs, bool protected_too, std::vector<Change>& changes) const;
+  Fault CarryOut(const std::vector<Change>& changes, const Pairs& old_values);
   std::string ValueOf(size_t option) const;
   std::optional<std::string> TellFollowers(std::string_view option) const;
   // The line or lines that a config file needs for an option, its name included.

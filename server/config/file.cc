@@ -21,13 +21,13 @@ std::string_view TrimLine(std::string_view line) {
 // --- loading
 
 // The path is made absolute for CONFIG REWRITE, as `dir` may change the working directory.
-std::string Config::LoadFile(const std::string& path) {
+Fault Config::LoadFile(const std::string& path) {
   file_ = disk_->Absolute(path);
   return LoadFile(path, 0);
 }
 
 // Included files come here too, with a depth above 0. REWRITE knows the first file alone.
-std::string Config::LoadFile(const std::string& path, int depth) {
+Fault Config::LoadFile(const std::string& path, int depth) {
   std::string text;
   if (const int fault = disk_->Read(path, text); fault != 0) {
     return Concat("can't open the config file '", path, "': ", WhyUnopened(fault));
@@ -36,12 +36,12 @@ std::string Config::LoadFile(const std::string& path, int depth) {
 }
 
 // Standard input and the command line: nothing of them is rewritten.
-std::string Config::LoadText(std::string_view text, std::string_view source) {
+Fault Config::LoadText(std::string_view text, std::string_view source) {
   return LoadLines(text, {.source = source});
 }
 
 // Stops at the first fault: a server does not start with half a configuration.
-std::string Config::LoadLines(std::string_view text, Place place) {
+Fault Config::LoadLines(std::string_view text, Place place) {
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = TrimLine(text.substr(0, end));
@@ -58,7 +58,7 @@ std::string Config::LoadLines(std::string_view text, Place place) {
 
 // A fault comes back with file, line and text, a warning is kept with file and line. Options of the
 // command line have no source.
-std::string Config::LoadLine(std::string_view line, const Place& place) {
+Fault Config::LoadLine(std::string_view line, const Place& place) {
   const size_t warnings = warnings_.size();
   std::vector<std::string> words;
   const std::string fault = SplitWords(line, words) ? LoadDirective(words, place)
@@ -74,7 +74,7 @@ std::string Config::LoadLine(std::string_view line, const Place& place) {
 }
 
 // Ignored words first, then what is refused, then `include`, then options.
-std::string Config::LoadDirective(std::vector<std::string> words, const Place& place) {
+Fault Config::LoadDirective(std::vector<std::string> words, const Place& place) {
   if (words.empty()) return {};
   const std::string name = LowerCase(words[0]);
   words.erase(words.begin());
@@ -91,8 +91,8 @@ std::string Config::LoadDirective(std::vector<std::string> words, const Place& p
   return SetAtStart(name, std::move(words));
 }
 
-std::string Config::KeepLine(const CommandDirective& directive, std::vector<std::string> words,
-                             const Place& place) {
+Fault Config::KeepLine(const CommandDirective& directive, std::vector<std::string> words,
+                       const Place& place) {
   if (words.size() < directive.words_min || words.size() > directive.words_max)
     return "Bad directive or wrong number of arguments";
   std::string where = place.source.empty() ? Concat("--", directive.name)
@@ -102,7 +102,7 @@ std::string Config::KeepLine(const CommandDirective& directive, std::vector<std:
 }
 
 // A pattern includes what it matches, perhaps nothing; a plain path must be there.
-std::string Config::Include(const std::string& pattern, int depth) {
+Fault Config::Include(const std::string& pattern, int depth) {
   if (depth + 1 >= kIncludeDepthMax) return "includes go too deep: does a file include itself?";
   if (pattern.find_first_of("*?[") == std::string::npos) return LoadFile(pattern, depth + 1);
   std::string fault;

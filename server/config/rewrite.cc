@@ -119,7 +119,7 @@ std::vector<std::string> Config::LinesFor(size_t option) const {
 
 // Replaced as a whole: after a crash the old file or the new one is there. What is to be written is
 // read first, so that no start is refused for it.
-std::string Config::Rewrite(std::span<const std::string> users) {
+Fault Config::Rewrite(std::span<const std::string> users) {
   if (file_.empty()) return "The server is running without a config file";
   std::string old_text;  // a file that is gone is written anew
   disk_->Read(file_, old_text);

@@ -23,16 +23,14 @@ void Sort(std::vector<uint64_t>& hashes) {
 
 }  // namespace
 
-// The mark of an expiring key is used up by the touch that follows it, be it inside a command or
-// not.
 void ChangeAudit::NoteTouched(int db, std::string_view key) {
-  if (std::exchange(expiring_, false) || running_ == 0) return;
+  if (running_ == 0) return;
   frames_[running_ - 1].touched.push_back(HashOf(db, key));
 }
 
 // The owner of the value tells of the change itself, so the handler need not.
 void ChangeAudit::NoteTouchedByOwner() {
-  if (std::exchange(expiring_, false) || running_ == 0) return;
+  if (running_ == 0) return;
   ++frames_[running_ - 1].changes_of_others;
 }
 

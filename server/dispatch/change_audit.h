@@ -23,13 +23,9 @@ class ChangeAudit {
   static constexpr bool kOn = true;
 #endif
 
-  // --- from the keyspace's observer
+  // --- from the keyspace's observer, which says nothing of keys whose time is over
   void Touched(int db, std::string_view key) {
     if constexpr (kOn) NoteTouched(db, key);
-  }
-  // The next touch is of a key that has ended: whatever command met it, it did not do that.
-  void Expiring() {
-    if constexpr (kOn) expiring_ = true;
   }
   // A change that is not the command's to tell of: LockRecorder tells what the locks change.
   void TouchedByOwner() {
@@ -97,7 +93,6 @@ class ChangeAudit {
   // The innermost is the last. Those behind it are kept for their memory.
   std::vector<Frame> frames_;
   size_t running_ = 0;
-  bool expiring_ = false;
 };
 
 }  // namespace sluice

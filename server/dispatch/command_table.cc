@@ -158,7 +158,7 @@ const Command* CommandTable::Find(std::string_view name) const {
 // --- rename-command, scripting-enabled
 
 // In the texts of Redis. Its own name stays what COMMAND, ACL LOG and INFO show of a command.
-std::string CommandTable::Rename(std::string_view from, std::string_view to) {
+Fault CommandTable::Rename(std::string_view from, std::string_view to) {
   const auto there =
       std::ranges::find_if(names_, [&](const Name& name) { return IsWord(from, name.upper_text); });
   if (there == names_.end()) return "No such command in rename-command";

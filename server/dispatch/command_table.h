@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/access/catalogue.h"
 #include "server/dispatch/command.h"
 
@@ -32,7 +33,7 @@ class CommandTable {
 
   // Before the table is used: the command is found by `to` from now on, by no name if that is
   // empty, and by `from` only in a log (FindLogged). Why that cannot be, as a sentence, or empty.
-  std::string Rename(std::string_view from, std::string_view to);
+  Fault Rename(std::string_view from, std::string_view to);
   // Likewise: the commands whose rows name that category (kCat*) are found in a log alone. `why`
   // stays, as a literal.
   void TurnOff(uint32_t category, std::string_view why);

@@ -36,7 +36,7 @@ constexpr size_t kPushBytesMax = 32 * 1024 * 1024;
 // Clients of waits that are over are kept for the next ones.
 constexpr size_t kIdleMax = 16;
 
-Reply Fault(std::string_view line) { return Reply::Error(std::string(line)); }
+Reply ErrorReply(std::string_view line) { return Reply::Error(std::string(line)); }
 
 size_t BytesOf(const Reply& reply) {
   size_t bytes = sizeof(Reply) + reply.text().size();
@@ -184,7 +184,7 @@ std::string DatabaseCore::Shut() {
   if (!fork_mark_ || !fork_mark_->in_child()) fault = engine_->Finish();
   engine_.reset();
   for (const std::shared_ptr<WaitState>& wait : waits_) {
-    if (!wait->is_over) wait->reply = Fault(kShut);
+    if (!wait->is_over) wait->reply = ErrorReply(kShut);
     wait->is_over = true;
   }
   waits_.clear();
@@ -259,9 +259,9 @@ Reply DatabaseCore::Answer(ClientState& client, EmbeddedEngine::Outcome outcome)
   using Outcome = EmbeddedEngine::Outcome;
   if (outcome == Outcome::kAnswered) [[likely]]
     return client.replies.Take();
-  if (outcome == Outcome::kHeld) return Fault(kPaused);
-  if (outcome == Outcome::kTooLong) return Fault(kTooLong);
-  if (outcome == Outcome::kClosed) return Fault(engine_->ended() ? kShut : kClientGone);
+  if (outcome == Outcome::kHeld) return ErrorReply(kPaused);
+  if (outcome == Outcome::kTooLong) return ErrorReply(kTooLong);
+  if (outcome == Outcome::kClosed) return ErrorReply(engine_->ended() ? kShut : kClientGone);
   if (outcome == Outcome::kUnsafe) {
     client.replies.Clear();
     return Reply::Error(Concat("IOERR the change is not in the log, which cannot be written: ",
@@ -273,11 +273,11 @@ Reply DatabaseCore::Answer(ClientState& client, EmbeddedEngine::Outcome outcome)
 
 Reply DatabaseCore::Run(ClientState& client, Words words) {
   const Entry entry(*this);
-  if (!entry) return Fault(kBusy);
-  if (const std::string_view refusal = Refusal(); !refusal.empty()) return Fault(refusal);
-  if (words.empty()) return Fault("ERR a command has at least one word");
-  if (client.waits) return Fault(kWaiting);
-  if (engine_->IsHeld(client.id)) return Fault(kPaused);
+  if (!entry) return ErrorReply(kBusy);
+  if (const std::string_view refusal = Refusal(); !refusal.empty()) return ErrorReply(refusal);
+  if (words.empty()) return ErrorReply("ERR a command has at least one word");
+  if (client.waits) return ErrorReply(kWaiting);
+  if (engine_->IsHeld(client.id)) return ErrorReply(kPaused);
   return Answer(client, RunOn(client, words, nullptr));
 }
 
@@ -289,11 +289,11 @@ Ticket DatabaseCore::Start(const std::shared_ptr<ClientState>& client, Words wor
   wait->client = client;
   const Entry entry(*this);
   if (!entry) {
-    Finish(*wait, Fault(kBusy));
+    Finish(*wait, ErrorReply(kBusy));
   } else if (const std::string_view refusal = Refusal(); !refusal.empty()) {
-    Finish(*wait, Fault(refusal));
+    Finish(*wait, ErrorReply(refusal));
   } else if (client->waits || engine_->IsHeld(client->id)) {
-    Finish(*wait, Fault(client->waits ? kWaiting : kPaused));
+    Finish(*wait, ErrorReply(client->waits ? kWaiting : kPaused));
   } else {
     Begin(wait, words);
   }
@@ -305,11 +305,11 @@ Ticket DatabaseCore::StartTicket(Words words) {
   wait->core = weak_from_this();
   const Entry entry(*this);
   if (!entry) {
-    Finish(*wait, Fault(kBusy));
+    Finish(*wait, ErrorReply(kBusy));
     return Ticket(std::move(wait));
   }
   if (const std::string_view refusal = Refusal(); !refusal.empty()) {
-    Finish(*wait, Fault(refusal));
+    Finish(*wait, ErrorReply(refusal));
     return Ticket(std::move(wait));
   }
   if (idle_.empty()) {
@@ -327,7 +327,7 @@ Ticket DatabaseCore::StartTicket(Words words) {
 
 void DatabaseCore::Begin(const std::shared_ptr<WaitState>& wait, Words words) {
   using Outcome = EmbeddedEngine::Outcome;
-  if (words.empty()) return Finish(*wait, Fault("ERR a command has at least one word"));
+  if (words.empty()) return Finish(*wait, ErrorReply("ERR a command has at least one word"));
   ClientState& client = *wait->client;
   const Outcome outcome = RunOn(client, words, nullptr);
   if (outcome != Outcome::kWaits && outcome != Outcome::kHeld)
@@ -360,7 +360,7 @@ bool DatabaseCore::LookInside(WaitState& wait) {
   if (client.replies.has_reply()) {
     Finish(wait, client.replies.Take());
   } else if (!engine_->IsOpen(client.id)) {
-    Finish(wait, Fault(kClientGone));
+    Finish(wait, ErrorReply(kClientGone));
   }
   return wait.is_over;
 }
@@ -431,7 +431,7 @@ void DatabaseCore::Gather(ClientState& client) {
   engine_->Drop(to.id);
   to.events.clear();
   to.event_bytes = 0;
-  to.events.push_back(Fault(kTooManyPushes));
+  to.events.push_back(ErrorReply(kTooManyPushes));
 }
 
 std::optional<Reply> DatabaseCore::NextPush(ClientState& client) {

@@ -22,7 +22,7 @@ constexpr std::string_view kUnreadable =
 // --- at the start
 
 // A user without "on" is likely a slip.
-std::string AccessControl::LoadConfigured() {
+Fault AccessControl::LoadConfigured() {
   const ConfiguredUsers read = ReadConfiguredUsers(on_.config, on_.users);
   if (!read.faults.empty()) return read.faults.front();
   for (const User& user : read.users) {
@@ -38,7 +38,7 @@ std::string AccessControl::LoadConfigured() {
   return {};
 }
 
-std::string AccessControl::LoadFileAtStart() {
+Fault AccessControl::LoadFileAtStart() {
   if (on_.config.settings().aclfile.empty()) return {};
   const std::string fault = LoadFile();
   return fault.empty() ? fault : Concat("Aborting startup because of ACL errors: ", fault);
@@ -62,7 +62,7 @@ bool AccessControl::Remove(std::string_view name) {
 
 // All or nothing. Users that the file does not name are gone, and their connections with them; the
 // connections of the others stay, and have the new rules.
-std::string AccessControl::LoadFile() {
+Fault AccessControl::LoadFile() {
   const std::string& path = on_.config.settings().aclfile;
   std::string text;
   if (const int fault = on_.config.disk().Read(path, text); fault != 0) {
@@ -83,7 +83,7 @@ std::string AccessControl::LoadFile() {
   return {};
 }
 
-std::string AccessControl::SaveFile() {
+Fault AccessControl::SaveFile() {
   std::string text;
   for (const std::string& line : on_.users.Lines()) ConcatTo(text, line, '\n');
   const Users::Loaded loaded = on_.users.Read(text, on_.config.settings().aclfile);
@@ -99,7 +99,7 @@ std::string AccessControl::SaveFile() {
          "information";
 }
 
-std::string AccessControl::LinesForConfig(std::vector<std::string>& lines) const {
+Fault AccessControl::LinesForConfig(std::vector<std::string>& lines) const {
   if (!on_.config.settings().aclfile.empty()) return {};
   lines = on_.users.ConfigLines();
   std::vector<User> read;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/access/access_log.h"
 #include "server/access/users.h"
 #include "server/clients/clients.h"
@@ -37,19 +38,19 @@ class AccessControl {
   explicit AccessControl(const Uses& uses) : on_(uses) {}
 
   // --- at the start. The sentence why the server cannot start, or empty.
-  std::string LoadConfigured();
-  std::string LoadFileAtStart();
+  Fault LoadConfigured();
+  Fault LoadFileAtStart();
 
   // --- changes
   void Set(const User& draft);
   // False: there is none. Precondition: not the default user.
   bool Remove(std::string_view name);
   // ACL LOAD and ACL SAVE. The fault as Redis words it, or empty: then nothing has changed.
-  std::string LoadFile();
-  std::string SaveFile();
+  Fault LoadFile();
+  Fault SaveFile();
   // The users' lines for the configuration file; none where users have a file of their own. The
   // sentence why these lines would not give the same users again, or empty.
-  std::string LinesForConfig(std::vector<std::string>& lines) const;
+  Fault LinesForConfig(std::vector<std::string>& lines) const;
   void RequirePassChanged();
   void DefaultChannelsChanged();
 

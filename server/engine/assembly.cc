@@ -97,10 +97,10 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
 }
 
 // Users first: a server that lets everybody in while it loads would be open.
-std::string Assembly::StartLog() {
+Fault Assembly::StartLog() {
   if (!users_fault.empty()) return users_fault;
-  std::string fault = access.LoadFileAtStart();
-  return fault.empty() ? log.Start() : fault;
+  Fault fault = access.LoadFileAtStart();
+  return fault ? fault : log.Start();
 }
 
 Assembly::~Assembly() {
@@ -199,7 +199,7 @@ void Assembly::KeyTouched(int db, std::string_view key) {
     locks.changes_itself() ? audit.TouchedByOwner() : audit.Touched(db, key);
   }
   if (flags.Raised(SlowPathFlags::kKeys)) [[unlikely]]
-    key_listeners.KeyTouched(db, key, std::exchange(key_dying, false));
+    key_listeners.KeyTouched(db, key, /*died=*/false);
 }
 
 // What locks do by themselves, and what listeners look at, is no doing of the command's.
@@ -208,8 +208,6 @@ void Assembly::KeyLookedUp(int, std::string_view key) {
 }
 
 void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
-  key_dying = flags.Raised(SlowPathFlags::kKeys);  // KeyTouched follows
-  effects.audit().Expiring();
   const bool is_monitored = latency_monitor.threshold_ns() != INT64_MAX;
   const int64_t begin = is_monitored ? clock.clock().TickNanos() : 0;
   ++statistics.expired_keys;
@@ -217,6 +215,7 @@ void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   const ChangeRecorder changes(effects, notifications);
   if (changes.wants_effects()) changes.Add(db, {"DEL", entry.key()});
   changes.Announce(kNotifyExpired, "expired", {db, entry.key()});
+  TellListenersItIsOver(db, entry.key());
   if (!is_monitored) [[likely]]
     return;
   const int64_t nanos = clock.clock().TickNanos() - begin;
@@ -225,9 +224,13 @@ void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
 }
 
 void Assembly::ValueIsOver(int db, const Entry& entry) {
-  key_dying = flags.Raised(SlowPathFlags::kKeys);  // KeyTouched follows
-  effects.audit().Expiring();
   TellHashIsOver(db, entry, ChangeRecorder(effects, notifications), statistics);
+  TellListenersItIsOver(db, entry.key());
+}
+
+void Assembly::TellListenersItIsOver(int db, std::string_view key) {
+  if (flags.Raised(SlowPathFlags::kKeys)) [[unlikely]]
+    key_listeners.KeyTouched(db, key, /*died=*/true);
 }
 
 void Assembly::ValueDue(Database& db, HashedKey key, Entry& entry) {

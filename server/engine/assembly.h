@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/clients/clients.h"
 #include "server/clients/current_client.h"
 #include "server/clients/yielder.h"
@@ -65,7 +66,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
            EngineOptions chosen, Yielder& how_to_yield);
   ~Assembly() override;
 
-  std::string StartLog();  // see Engine
+  Fault StartLog();  // see Engine
   void Drop(SessionId id);
   void EverySecond();
   void RefreshNow();
@@ -143,7 +144,6 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
 
   Inputs inputs;                // of this turn
   size_t client_bytes_max = 0;  // of all clients together (maxmemory-clients); 0: no limit
-  bool key_dying = false;       // between KeyExpired and the KeyTouched that follows it
   TimerTaskOf<Assembly> every_second{*this};
 
  private:
@@ -170,6 +170,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   void MemoryOptionsChanged();
   void MaxMemoryChanged();
 
+  void TellListenersItIsOver(int db, std::string_view key);
   void ArmEverySecond(int64_t ms);
   void TimeShifted(int64_t ms);
 };

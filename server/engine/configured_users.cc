@@ -15,8 +15,7 @@ constexpr std::string_view kBothSources =
 
 }  // namespace
 
-std::string ReadConfiguredUser(const Config::DirectiveLine& line, const Users& context,
-                               User& user) {
+Fault ReadConfiguredUser(const Config::DirectiveLine& line, const Users& context, User& user) {
   if (user.name() == kDefaultUser) user.Apply("reset", context.context());
   const std::string fault = context.ReadLine(line.words, user);
   if (fault.empty()) return {};

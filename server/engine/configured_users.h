@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/access/users.h"
 #include "server/config/config.h"
 
@@ -21,6 +22,6 @@ ConfiguredUsers ReadConfiguredUsers(const Config& config, const Users& context);
 
 // The rules of one line for `user`, who has its name: the fault with its place, or empty. The
 // default user's line says all of it.
-std::string ReadConfiguredUser(const Config::DirectiveLine& line, const Users& context, User& user);
+Fault ReadConfiguredUser(const Config::DirectiveLine& line, const Users& context, User& user);
 
 }  // namespace sluice

@@ -26,7 +26,7 @@ Engine::Engine(Config& config, Clock& clock, Host& host, const CommandTable& com
 
 Engine::~Engine() = default;
 
-std::string Engine::StartLog() { return inside_->all.StartLog(); }
+Fault Engine::StartLog() { return inside_->all.StartLog(); }
 
 void Engine::Import(std::vector<std::string> paths, bool is_snapshot) {
   inside_->all.log.Import(std::move(paths), is_snapshot);
@@ -34,7 +34,7 @@ void Engine::Import(std::vector<std::string> paths, bool is_snapshot) {
 
 bool Engine::loading() const { return inside_->all.log.loading(); }
 
-std::string Engine::WriteFiles() { return inside_->all.log.WriteFiles(); }
+Fault Engine::WriteFiles() { return inside_->all.log.WriteFiles(); }
 
 bool Engine::FinishLog() {
   inside_->all.snapshots.Abandon();

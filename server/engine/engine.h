@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "protocol/args.h"
+#include "protocol/text/fault.h"
 #include "server/clients/session.h"
 #include "server/core/parts.h"
 #include "server/core/request_outcome.h"
@@ -48,11 +49,11 @@ class Engine final {
   // Reads the ACL file where users are in one, opens the append-only log where there is to be one,
   // and begins to load it, or a snapshot: once, before the first turn, in the working directory.
   // Returns a sentence why the server cannot start, or an empty one.
-  std::string StartLog();
+  Fault StartLog();
   // Instead: `sluice --import` (LogService).
   void Import(std::vector<std::string> paths, bool is_snapshot);
   bool loading() const;
-  std::string WriteFiles();
+  Fault WriteFiles();
   // No turn follows: all of the log is made durable. False: it could not be.
   bool FinishLog();
   // A signal asks for the end, with these words of SHUTDOWN. False: what was to be saved cannot be.

@@ -61,18 +61,18 @@ bool LogService::HasGrown() const {
   return static_cast<double>(bytes) / before * 100 - 100 >= static_cast<double>(percent);
 }
 
-std::string LogService::Rewrite() {
+Fault LogService::Rewrite() {
   rewrite_wanted_ = true;
-  return is_on() || !on_.snapshots.can_begin() ? std::string() : BeginWithoutLog();
+  return is_on() || !on_.snapshots.can_begin() ? Fault() : BeginWithoutLog();
 }
 
 // Names for a new base and an increment, which is made.
-std::string LogService::MakePair(std::unique_ptr<DiskFile>& increment) {
+Fault LogService::MakePair(std::unique_ptr<DiskFile>& increment) {
   folder_->NamePair(next_base_, next_increment_);
   return folder_->MakeIncrement(next_increment_, increment);
 }
 
-std::string LogService::BeginWithoutLog() {
+Fault LogService::BeginWithoutLog() {
   rewrite_wanted_ = false;
   std::unique_ptr<DiskFile> increment;
   std::string fault = OpenFolder();

@@ -47,7 +47,7 @@ std::optional<std::string> LogService::OptionChanged(std::string_view option) {
   return std::string();
 }
 
-std::string LogService::Start() {
+Fault LogService::Start() {
   if (!on_.config.settings().appendonly) return LoadSnapshot();
   if (std::string fault = WhyNotBesideSnapshot(); !fault.empty()) return fault;
   if (std::string fault = OpenFolder(); !fault.empty()) return fault;
@@ -64,7 +64,7 @@ std::string LogService::Start() {
 
 // A log that does not exist yet would begin empty, and the stop would write that over the snapshot.
 // Redis does so.
-std::string LogService::WhyNotBesideSnapshot() const {
+Fault LogService::WhyNotBesideSnapshot() const {
   const Settings& settings = on_.config.settings();
   Disk& disk = on_.config.disk();
   const std::string folder = disk.Absolute(settings.appenddirname);
@@ -80,7 +80,7 @@ std::string LogService::WhyNotBesideSnapshot() const {
 }
 
 // The log was turned on, and the server ended before its base stood.
-std::string LogService::LoadBeforeFirstBase() {
+Fault LogService::LoadBeforeFirstBase() {
   on_.host.Log(LogLevel::kNotice,
                "the log has no base yet: the snapshot counts, and a base is written from it");
   if (std::string fault = LoadSnapshot(); !fault.empty()) return fault;
@@ -88,7 +88,7 @@ std::string LogService::LoadBeforeFirstBase() {
   return {};
 }
 
-std::string LogService::LoadSnapshot() {
+Fault LogService::LoadSnapshot() {
   const std::string& path = on_.config.settings().dbfilename;
   std::unique_ptr<DiskFile> file;
   const int fault = on_.config.disk().Open(path, Disk::Mode::kRead, file);
@@ -106,15 +106,15 @@ void LogService::Import(std::vector<std::string> paths, bool is_snapshot) {
   BeginLoading(std::move(paths), {.boot = Boot(), .is_snapshot = is_snapshot, .is_foreign = true});
 }
 
-std::string LogService::WriteFiles() {
+Fault LogService::WriteFiles() {
   if (!on_.config.settings().appendonly) {
     const int fault = on_.snapshots.SaveNow();
     return fault == 0 ? std::string()
                       : Concat(on_.config.disk().Absolute(on_.config.settings().dbfilename),
                                " cannot be written: ", std::strerror(fault));
   }
-  std::string fault = OpenFolder();
-  return fault.empty() ? WriteBaseNow() : fault;
+  Fault fault = OpenFolder();
+  return fault ? fault : WriteBaseNow();
 }
 
 void LogService::BeginLoading(std::vector<std::string> paths, LogLoadOptions options) {
@@ -135,7 +135,7 @@ std::unique_ptr<LogLoader> LogService::NewLoader(std::vector<std::string> paths,
   return std::make_unique<LogLoader>(uses, on_.config.disk(), std::move(paths), std::move(options));
 }
 
-std::string LogService::OpenFolder() {
+Fault LogService::OpenFolder() {
   const Settings& settings = on_.config.settings();
   // Absolute: `dir` may change while it is open.
   Disk& disk = on_.config.disk();
@@ -150,7 +150,7 @@ std::string LogService::Boot() const { return BootIdOf(on_.config.disk()); }
 
 // What is there is made durable first: it may be what only the system's cache had, names and the
 // manifest too.
-std::string LogService::OpenForWriting() {
+Fault LogService::OpenForWriting() {
   Manifest::File which;
   std::unique_ptr<DiskFile> file;
   uint64_t bytes = 0;
@@ -229,7 +229,7 @@ void LogService::EndGrace() { on_.locks.SessionsOfBeforeAreOver(); }
 // CONFIG SET appendonly, at the end of the turn, for a command is running whose effects are half
 // told. On: as Redis, it is answered before the base is there. Until then a start finds what it
 // would have found before.
-std::string LogService::Switch() {
+Fault LogService::Switch() {
   if (on_.state.loading) return "the data are being loaded";
   if (on_.config.settings().appendonly == (is_on() && !to_be_closed_)) return {};
   if (!on_.config.settings().appendonly) {
@@ -250,7 +250,7 @@ std::string LogService::Switch() {
 }
 
 // While nothing else happens.
-std::string LogService::WriteBaseNow() {
+Fault LogService::WriteBaseNow() {
   std::unique_ptr<DiskFile> increment;
   std::string fault = folder_->Reclaim();
   if (fault.empty()) fault = MakePair(increment);
@@ -332,7 +332,7 @@ bool LogService::Finish() {
   return is_whole;
 }
 
-std::string LogService::Resume() {
+Fault LogService::Resume() {
   if (!on_.config.settings().appendonly) return {};
   if (std::string fault = OpenFolder(); !fault.empty()) return fault;
   base_bytes_ = old_bytes_ = 0;

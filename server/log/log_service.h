@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/clients/yielder.h"
 #include "server/config/option_follower.h"
 #include "server/log/commit_log.h"
@@ -69,7 +70,7 @@ class LogService final : private OptionFollower {
   // Once, in the working directory: with `appendonly yes` opens the log, and begins to load it if
   // there is something in it; without, a snapshot if there is one. A sentence why that cannot be
   // done, or empty.
-  std::string Start();
+  Fault Start();
   bool loading() const { return loader_ != nullptr; }
   // A slice of the loading. Precondition: loading().
   void Load();
@@ -91,7 +92,7 @@ class LogService final : private OptionFollower {
   bool Finish();
   // It goes on behind Finish, after all: at the end of the log, or in a new base where that is not
   // what Finish left. A sentence why it cannot, or empty.
-  std::string Resume();
+  Fault Resume();
 
   // --- DEBUG RELOAD and DEBUG LOADAOF (log_reload.cc): the data are loaded anew, from dbfilename
   // or the log. False: they could not be, and the log of the server says why. Where the data are
@@ -109,13 +110,13 @@ class LogService final : private OptionFollower {
   void Import(std::vector<std::string> paths, bool is_snapshot);
   // What was loaded becomes the files that a server with these options starts from. A sentence why
   // not, or empty.
-  std::string WriteFiles();
+  Fault WriteFiles();
 
   // --- BGREWRITEAOF
   // At the end of a turn in which nothing else is being written. Without the log, as Redis, it
   // makes one of this moment, for a start that turns it on; a sentence why that cannot be done, or
   // empty.
-  std::string Rewrite();
+  Fault Rewrite();
   bool rewrite_wanted() const { return rewrite_wanted_; }
   bool rewriting() const { return IsRewriting(state_); }
   bool rewrite_failed() const { return rewrite_failed_; }
@@ -130,28 +131,28 @@ class LogService final : private OptionFollower {
 
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;
-  std::string OpenFolder();
-  std::string LoadSnapshot();
-  std::string WhyNotBesideSnapshot() const;
-  std::string LoadBeforeFirstBase();
+  Fault OpenFolder();
+  Fault LoadSnapshot();
+  Fault WhyNotBesideSnapshot() const;
+  Fault LoadBeforeFirstBase();
   void BeginLoading(std::vector<std::string> paths, LogLoadOptions options);
   std::unique_ptr<LogLoader> NewLoader(std::vector<std::string> paths, LogLoadOptions options);
   bool LoadLive(Session& caller, LogLoader& loader, bool flush);
   std::string FilesOfLog(std::vector<std::string>& paths);
-  std::string OpenForWriting();
+  Fault OpenForWriting();
   void EndLoading();
   void ArmGrace();
   void EndGrace();
   void EndLoggedTurn();
   void CloseLog();
-  std::string Switch();
-  std::string WriteBaseNow();
+  Fault Switch();
+  Fault WriteBaseNow();
   bool HasGrown() const;
   void BeginRewrite();
   // --- log_rewrite.cc: written anew
   void Happen(BaseEvent event, std::string_view fault = {});
-  std::string MakePair(std::unique_ptr<DiskFile>& increment);
-  std::string BeginWithoutLog();
+  Fault MakePair(std::unique_ptr<DiskFile>& increment);
+  Fault BeginWithoutLog();
   void RewriteBegins(BaseEvent event);
   void WriteBaseInBackground();
   void Rotated(uint64_t old_bytes, const std::string& fault);

@@ -52,7 +52,7 @@ Acceptor::Acceptor(Config& config, Space& space, Log& log, Poller& poller, const
       admit_(std::move(admit)),
       files_for_(std::move(files_for)) {}
 
-std::string Acceptor::Open(const std::vector<InheritedSocket>& inherited) {
+Fault Acceptor::Open(const std::vector<InheritedSocket>& inherited) {
   FitMaxClients();
   for (const InheritedSocket& socket : inherited) {
     if (std::string error = Adopt(socket); !error.empty()) return error;
@@ -117,7 +117,9 @@ void Acceptor::FitMaxClients() {
   const int64_t clients = std::max<int64_t>(1, allowed - kReservedDescriptors);
   log_.Write(LogLevel::kWarning, Concat("maxclients is lowered to ", clients,
                                         ": the system allows ", allowed, " open files"));
-  config_.Set({{"maxclients", Concat(clients)}});
+  if (const Fault fault = config_.Set({{"maxclients", Concat(clients)}})) {
+    log_.Write(LogLevel::kWarning, fault);
+  }
 }
 
 std::optional<std::string> Acceptor::OptionChanged(std::string_view option) {
@@ -135,7 +137,7 @@ std::optional<std::string> Acceptor::OptionChanged(std::string_view option) {
   return ListenTls().empty() ? "" : kCannotListen;
 }
 
-std::string Acceptor::CheckFiles() const {
+Fault Acceptor::CheckFiles() const {
   const int64_t wanted = config_.settings().maxclients + kReservedDescriptors;
   const int64_t allowed = files_for_(wanted);
   if (allowed >= wanted) return {};
@@ -159,7 +161,7 @@ std::unique_ptr<Listener> Acceptor::ListenForSpace(Listener::Accepted admit, std
 
 int Acceptor::Backlog() const { return static_cast<int>(config_.settings().tcp_backlog); }
 
-std::string Acceptor::ListenUnix() {
+Fault Acceptor::ListenUnix() {
   const Settings& settings = config_.settings();
   if (settings.unixsocket.empty()) return {};
   unix_listener_ = std::make_unique<Listener>(poller_, Accepting(admit_.plain));
@@ -170,7 +172,7 @@ std::string Acceptor::ListenUnix() {
 }
 
 // The port that clients know is that of the socket, whatever `port` says.
-std::string Acceptor::Adopt(const InheritedSocket& socket) {
+Fault Acceptor::Adopt(const InheritedSocket& socket) {
   const bool is_tls = socket.name == kTlsSocket;
   const auto accept_tls = [this](int fd, Peer peer) { AcceptTls(fd, std::move(peer)); };
   const Listener::Accepted accepted =
@@ -192,7 +194,7 @@ std::string Acceptor::Adopt(const InheritedSocket& socket) {
 
 // Every address of `bind` on `port`, in place of those listened on before. A free port is one that
 // the system has chosen for the first address; another program may have it on the next.
-std::string Acceptor::ListenTcp() {
+Fault Acceptor::ListenTcp() {
   const Settings& settings = config_.settings();
   tcp_listeners_.clear();
   if (settings.port == 0 && !settings.any_port) return {};
@@ -212,7 +214,7 @@ std::string Acceptor::ListenTcp() {
 }
 
 // Likewise on `tls-port`, once the files are read without which nobody could be let in.
-std::string Acceptor::ListenTls() {
+Fault Acceptor::ListenTls() {
   tls_listeners_.clear();
   const auto port = static_cast<int>(config_.settings().tls_port);
   if (port == 0) return {};
@@ -224,8 +226,8 @@ std::string Acceptor::ListenTls() {
   return error;
 }
 
-std::string Acceptor::ListenOnEach(int port, const Listener::Accepted& accepted,
-                                   Listeners& listeners, bool& is_taken) {
+Fault Acceptor::ListenOnEach(int port, const Listener::Accepted& accepted, Listeners& listeners,
+                             bool& is_taken) {
   is_taken = false;
   listeners.clear();
   for (std::string address : config_.settings().bind) {

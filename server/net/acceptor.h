@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/net/listener.h"
 #include "server/net/log.h"
@@ -42,7 +43,7 @@ class Acceptor final : private OptionFollower {
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
   // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
   // `inherited` stand in place of `bind` and `port`, or of those and `tls-port`.
-  std::string Open(const std::vector<InheritedSocket>& inherited);
+  Fault Open(const std::vector<InheritedSocket>& inherited);
   void Close();
   // All that it listens on, named so that Open of another process knows what each is for.
   std::vector<InheritedSocket> Sockets() const;
@@ -64,15 +65,15 @@ class Acceptor final : private OptionFollower {
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;
   void FitMaxClients();
-  std::string CheckFiles() const;
-  std::string ListenUnix();
-  std::string Adopt(const InheritedSocket& socket);
+  Fault CheckFiles() const;
+  Fault ListenUnix();
+  Fault Adopt(const InheritedSocket& socket);
   using Listeners = std::vector<std::unique_ptr<Listener>>;
 
-  std::string ListenTcp();
-  std::string ListenTls();
-  std::string ListenOnEach(int port, const Listener::Accepted& accepted, Listeners& listeners,
-                           bool& is_taken);
+  Fault ListenTcp();
+  Fault ListenTls();
+  Fault ListenOnEach(int port, const Listener::Accepted& accepted, Listeners& listeners,
+                     bool& is_taken);
   int Backlog() const;
   Listener::Accepted Accepting(Listener::Accepted admit);
   bool MakeRoom();

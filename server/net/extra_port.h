@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
 #include "server/net/alarms.h"
@@ -37,7 +38,7 @@ class ExtraPort {
 
   virtual ~ExtraPort() = default;
   // Listens: on sockets that were handed over, or as the options say. A sentence, or empty.
-  virtual std::string Open(const std::vector<InheritedSocket>& inherited) = 0;
+  virtual Fault Open(const std::vector<InheritedSocket>& inherited) = 0;
   virtual void Close() = 0;
   // What it listens on, named so that Open of another process takes it.
   virtual std::vector<InheritedSocket> Sockets() const = 0;

@@ -67,7 +67,7 @@ Listener::~Listener() {
   if (spare_ >= 0) ::close(spare_);
 }
 
-std::string Listener::Bind(int family, const void* address, unsigned length, int backlog) {
+Fault Listener::Bind(int family, const void* address, unsigned length, int backlog) {
   const int fd = ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) {
     address_missing_ = IsAddressMissing(errno);
@@ -88,7 +88,7 @@ std::string Listener::Bind(int family, const void* address, unsigned length, int
   return {};
 }
 
-std::string Listener::ListenTcp(const std::string& address, int port, int backlog) {
+Fault Listener::ListenTcp(const std::string& address, int port, int backlog) {
   const bool any6 = address == "::*";
   const std::string host = address == "*" ? "0.0.0.0" : any6 ? "::" : address;
   addrinfo hints{};
@@ -106,7 +106,7 @@ std::string Listener::ListenTcp(const std::string& address, int port, int backlo
   return error;
 }
 
-std::string Listener::ListenUnix(const std::string& path, int mode, int backlog) {
+Fault Listener::ListenUnix(const std::string& path, int mode, int backlog) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return "the path is too long for a Unix socket";
@@ -123,7 +123,7 @@ std::string Listener::ListenUnix(const std::string& path, int mode, int backlog)
   return {};
 }
 
-std::string Listener::Adopt(int descriptor) {
+Fault Listener::Adopt(int descriptor) {
   int listens = 0;
   socklen_t size = sizeof listens;
   sockaddr_storage local{};

@@ -11,6 +11,7 @@
 #include <functional>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/clients/session.h"
 #include "server/net/poller.h"
 
@@ -26,16 +27,16 @@ class Listener final : private ReadinessWatcher {
   ~Listener() override;
 
   // An error sentence, or empty.
-  std::string ListenTcp(const std::string& address, int port, int backlog);  // 0: a free port
+  Fault ListenTcp(const std::string& address, int port, int backlog);  // 0: a free port
   // Whether that error was that this machine has no such address, or no such protocol.
   bool address_missing() const { return address_missing_; }
   bool port_taken() const { return port_taken_; }  // likewise: somebody listens there
   // Where it listens, as a client on this machine may connect: "127.0.0.1:6379". Of TCP.
   std::string Address() const;
   int Port() const;
-  std::string ListenUnix(const std::string& path, int mode, int backlog);
+  Fault ListenUnix(const std::string& path, int mode, int backlog);
   // A socket that listens already, which it owns from now on; its path, if it has one, it does not.
-  std::string Adopt(int descriptor);
+  Fault Adopt(int descriptor);
   int descriptor() const { return descriptor_; }
   // Of a Unix socket: whether its path goes with it. That of one that is handed over does not.
   bool owns_path() const { return owns_path_; }
@@ -49,7 +50,7 @@ class Listener final : private ReadinessWatcher {
  private:
   void Readable(bool) override { has_newcomers_ = true; }
   void Writable() override {}
-  std::string Bind(int family, const void* address, unsigned length, int backlog);
+  Fault Bind(int family, const void* address, unsigned length, int backlog);
   bool AcceptOne();
   bool IsSecondTry();
   bool TurnAway();

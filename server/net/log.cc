@@ -25,7 +25,7 @@ Log::~Log() {
   if (file_) std::fclose(file_);
 }
 
-std::string Log::Open(const std::string& path, std::string_view level, Reader otherwise) {
+Fault Log::Open(const std::string& path, std::string_view level, Reader otherwise) {
   set_level(level);
   otherwise_ = std::move(otherwise);
   if (path.empty()) return {};

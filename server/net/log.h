@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/core/log_level.h"
 
 namespace sluice {
@@ -20,7 +21,7 @@ class Log {
 
   ~Log();
   // An empty path: `otherwise`, which may be empty too. Returns an error sentence, or empty.
-  std::string Open(const std::string& path, std::string_view level, Reader otherwise);
+  Fault Open(const std::string& path, std::string_view level, Reader otherwise);
   void set_level(std::string_view level);
   void Write(LogLevel level, std::string_view line);
   // The last line of that level, written or not: why a server has ended by itself.

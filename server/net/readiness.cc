@@ -53,15 +53,15 @@ Readiness::~Readiness() {
   if (has_file_) ::unlink(path_.c_str());
 }
 
-std::string Readiness::Tell(const std::string& address, int port) {
-  const std::string fault = path_.empty() ? std::string() : WriteFile(port);
+Fault Readiness::Tell(const std::string& address, int port) {
+  Fault fault = path_.empty() ? Fault() : WriteFile(port);
   const std::string line = Concat("ready on ", address, '\n');
   Say(line_, line);
   Say(descriptor_, line);
   return fault;
 }
 
-std::string Readiness::WriteFile(int port) {
+Fault Readiness::WriteFile(int port) {
   const std::string beside = Concat(path_, ".temp-", getpid());
   std::FILE* const file = std::fopen(beside.c_str(), "we");
   const bool is_written = file && std::fprintf(file, "%d\n", port) > 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/config/settings.h"
 
 namespace sluice {
@@ -29,13 +30,13 @@ class Readiness {
   std::FILE* log_output() const { return log_output_; }
   // `address` is where a client can connect; `port` 0: there is none. A sentence about the file
   // that cannot be written, or empty.
-  std::string Tell(const std::string& address, int port);
+  Fault Tell(const std::string& address, int port);
   // The file is another process's from now on.
   void GiveAway() { has_file_ = false; }
 
  private:
   void Take(int given, std::string_view option, int& copy);
-  std::string WriteFile(int port);
+  Fault WriteFile(int port);
 
   const std::string path_;
   std::FILE* log_output_ = stdout;

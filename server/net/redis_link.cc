@@ -38,7 +38,7 @@ RedisLink::~RedisLink() {
 
 // --- connecting
 
-std::string RedisLink::Connect(std::string_view address) {
+Fault RedisLink::Connect(std::string_view address) {
   if (address.starts_with(kUnix)) return ConnectUnix(address.substr(kUnix.size()));
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == address.size())
@@ -64,7 +64,7 @@ std::string RedisLink::Connect(std::string_view address) {
 }
 
 // The handshake. A sentence, or empty.
-std::string RedisLink::Secure(const std::string& host) {
+Fault RedisLink::Secure(const std::string& host) {
   secured_ = std::make_unique<TlsClient>();
   if (std::string fault = secured_->Begin(tls_, host, descriptor_); !fault.empty()) return fault;
   TlsStream& stream = secured_->stream();
@@ -78,7 +78,7 @@ std::string RedisLink::Secure(const std::string& host) {
   }
 }
 
-std::string RedisLink::ConnectUnix(std::string_view path) {
+Fault RedisLink::ConnectUnix(std::string_view path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path)

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "protocol/reply_reader.h"
+#include "protocol/text/fault.h"
 #include "server/config/tls_words.h"
 
 struct sockaddr;
@@ -43,7 +44,7 @@ class RedisLink {
 
   // `address` is host:port, of IPv6 [host]:port, or unix:/path. A sentence why there is no
   // connection, or empty.
-  std::string Connect(std::string_view address);
+  Fault Connect(std::string_view address);
   // Null: the connection is gone, or the server took too long; fault() says it.
   std::optional<Reply> Call(std::initializer_list<std::string_view> words);
 
@@ -60,9 +61,9 @@ class RedisLink {
  private:
   using Moment = std::chrono::steady_clock::time_point;
 
-  std::string ConnectUnix(std::string_view path);
+  Fault ConnectUnix(std::string_view path);
   int ConnectTo(int family, const sockaddr* address, unsigned length);
-  std::string Secure(const std::string& host);
+  Fault Secure(const std::string& host);
   bool SendSecured(std::string_view requests, Moment deadline);
   ssize_t ReceiveSome(std::span<char> into);
   Moment Deadline() const { return std::chrono::steady_clock::now() + patience_; }

@@ -139,12 +139,12 @@ std::optional<std::string> Server::OptionChanged(std::string_view option) {
   return std::string();
 }
 
-std::string Server::OpenLog() {
+Fault Server::OpenLog() {
   const Settings& settings = config_.settings();
   return log_.Open(settings.logfile, settings.loglevel, around_.log);
 }
 
-std::string Server::Start() {
+Fault Server::Start() {
   const Settings& settings = config_.settings();
   config_.Follow(*this);
   if (around_.owns_process) {
@@ -156,7 +156,7 @@ std::string Server::Start() {
     return Concat("can't wait for clients: ", std::strerror(errno));
   // The data of a server that makes way are its own until this one is sure to start.
   const bool has_predecessor = predecessor_.is_there();
-  std::string error = has_predecessor ? std::string() : first_.engine().StartLog();
+  Fault error = has_predecessor ? Fault() : first_.engine().StartLog();
   if (error.empty()) error = OpenDoors();
   if (error.empty() && has_predecessor) {
     predecessor_.AwaitData();
@@ -176,7 +176,7 @@ std::string Server::Start() {
   return {};
 }
 
-std::string Server::OpenDoors() {
+Fault Server::OpenDoors() {
   if (tls_.is_wanted()) {
     if (std::string error = tls_.Load(); !error.empty()) return Concat("can't serve TLS: ", error);
   }
@@ -184,7 +184,7 @@ std::string Server::OpenDoors() {
 }
 
 // What was handed over under the name `http` is for the pages, all else for clients.
-std::string Server::OpenPorts() {
+Fault Server::OpenPorts() {
   std::vector<InheritedSocket> inherited, for_http;
   if (around_.owns_process) inherited = TakeInheritedSockets(predecessor_.is_there());
   const auto is_http = [](const InheritedSocket& socket) { return socket.name == kHttpSocket; };

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/net/acceptor.h"
 #include "server/net/alarms.h"
@@ -68,9 +69,9 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   ~Server() override;
 
   // First of all; an error sentence, or empty.
-  std::string OpenLog();
+  Fault OpenLog();
   // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
-  std::string Start();
+  Fault Start();
   // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say; SIGUSR2 has another
   // process take its place.
   void FollowSignals();
@@ -115,8 +116,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
-  std::string OpenDoors();
-  std::string OpenPorts();
+  Fault OpenDoors();
+  Fault OpenPorts();
   void MakeSpaces(const CommandTable& commands);
   std::unique_ptr<SpacePort> ListenForSpace(SpacePort::Admit admit, std::string& fault);
   std::shared_ptr<SpaceConnection> Connect(int descriptor);

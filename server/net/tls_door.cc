@@ -38,7 +38,7 @@ TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
 // The files are looked at before they are read: what is written to them meanwhile is noticed.
-std::string TlsDoor::Load() {
+Fault TlsDoor::Load() {
   looked_ns_ = clock_.TickNanos();
   files_.Look(config_.settings());
   std::string fault = context_.Load(config_.settings());

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/net/connection.h"
 #include "server/net/handshakes.h"
@@ -33,7 +34,7 @@ class TlsDoor final : private OptionFollower {
   ~TlsDoor() { config_.Unfollow(*this); }
 
   // Reads the files and follows the options from then on. A sentence, or empty.
-  std::string Load();
+  Fault Load();
   void FollowOptions() { config_.Follow(*this); }
   // SIGHUP. The fault is logged.
   void Reload();

@@ -88,16 +88,14 @@ class Process {
   }
   Process(const Process&) = delete;
 
-  // A sentence why it cannot be what the options want, or empty. What takes a server's place is in
-  // the background with it.
-  std::string Begin() const {
+  // Why it cannot be what the options want. What takes a server's place is in the background with
+  // it.
+  Fault Begin() const {
     if (!readiness_.fault().empty()) return readiness_.fault();
     if (access(settings_.dir.c_str(), X_OK) != 0) return NoFolder();
-    return settings_.daemonize && !has_predecessor_ ? Daemonize() : std::string();
+    return settings_.daemonize && !has_predecessor_ ? Daemonize() : Fault();
   }
-  std::string EnterFolder() const {
-    return chdir(settings_.dir.c_str()) < 0 ? NoFolder() : std::string();
-  }
+  Fault EnterFolder() const { return chdir(settings_.dir.c_str()) < 0 ? NoFolder() : Fault(); }
   void Describe(ServerOptions& options) {
     options.command = words_;
     options.command_folder = folder_;
@@ -126,7 +124,7 @@ class Process {
     has_pid_file_ = fault.empty();
     return fault;
   }
-  std::string NoFolder() const {
+  Fault NoFolder() const {
     return Concat("can't change to the directory '", settings_.dir, "' (dir)");
   }
 

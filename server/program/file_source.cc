@@ -16,7 +16,7 @@ FileSource::~FileSource() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-std::string FileSource::Open(const std::string& path) {
+Fault FileSource::Open(const std::string& path) {
   // Opening a pipe would wait for its writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   struct stat status;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "storage/rdb/byte_source.h"
 
 namespace sluice {
@@ -18,7 +19,7 @@ class FileSource final : public ByteSource {
   FileSource& operator=(const FileSource&) = delete;
 
   // A sentence why it cannot be read; empty when it can.
-  std::string Open(const std::string& path);
+  Fault Open(const std::string& path);
   uint64_t size() const { return size_; }  // when it was opened
   int fault() const { return fault_; }     // the errno of a Read that has failed
 

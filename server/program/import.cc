@@ -118,7 +118,8 @@ std::string EnterFolder(const std::string& into, Disk& disk, Config& config) {
   if (fault || chdir(into.c_str()) != 0)
     return Concat(into, ": cannot be made, or entered: ",
                   fault ? fault.message() : std::string(std::strerror(errno)));
-  config.SetAtStart("dir", {std::filesystem::current_path(fault).string()});
+  const std::string folder = std::filesystem::current_path(fault).string();
+  if (Fault refusal = config.SetAtStart("dir", {folder})) return refusal;
   const Settings& settings = config.settings();
   const std::string& made = settings.appendonly ? settings.appenddirname : settings.dbfilename;
   if (std::filesystem::exists(made, fault))

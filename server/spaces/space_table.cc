@@ -46,18 +46,16 @@ struct SpaceTable::View final : Spaces {
   View(SpaceTable& all, Space& own, std::string_view called, PrivateSpace* whose)
       : table(all), space(own), space_name(called), private_space(whose) {}
   std::string_view name() const override { return space_name; }
-  std::string Enter(CommandCall& call, std::string_view to) override {
+  Fault Enter(CommandCall& call, std::string_view to) override {
     return table.Enter(*this, call, to);
   }
   std::vector<Info> List() override { return table.List(); }
   bool Delete(std::string_view called) override { return table.Delete(called); }
-  std::string Copy(std::string_view from, std::string_view to) override {
-    return table.Copy(from, to);
-  }
+  Fault Copy(std::string_view from, std::string_view to) override { return table.Copy(from, to); }
   int Listen(std::string_view called, std::string& fault) override {
     return table.Listen(called, fault);
   }
-  std::string Reset(CommandCall& call) override { return table.Reset(*this, call); }
+  Fault Reset(CommandCall& call) override { return table.Reset(*this, call); }
 
   SpaceTable& table;
   Space& space;
@@ -138,10 +136,10 @@ void SpaceTable::NeedEngine(PrivateSpace& space) {
 // Its files are its own: what the server's options say of the disk is not for it.
 void SpaceTable::MakeEngine(PrivateSpace& space) {
   auto config = std::make_unique<Config>(on_.config, space.disk);
-  config->SetAtStart("save", {""});
-  config->SetAtStart("appendonly", {"no"});
-  config->SetAtStart("fence-mark-file", {""});
-  config->SetAtStart("aclfile", {""});
+  config->Preset("save", {""});
+  config->Preset("appendonly", {"no"});
+  config->Preset("fence-mark-file", {""});
+  config->Preset("aclfile", {""});
   space.disk.Replace(std::string(kBootIdFile), kBootId);
   space.space.MakeEngine(*config, space.clock, on_.commands, OptionsOf(space));
   space.config = std::move(config);
@@ -156,7 +154,7 @@ bool SpaceTable::IsBusy(const Space& space) const {
 
 // --- what handlers ask for
 
-std::string SpaceTable::Enter(View& view, CommandCall& call, std::string_view name) {
+Fault SpaceTable::Enter(View& view, CommandCall& call, std::string_view name) {
   if (!call.may_wait()) return "ERR a client cannot change its space in a transaction or a script";
   if (name != Spaces::kDefault && !Find(name) && spaces_.size() >= Spaces::kCountMax)
     return std::string(kTooMany);
@@ -165,7 +163,7 @@ std::string SpaceTable::Enter(View& view, CommandCall& call, std::string_view na
   return {};
 }
 
-std::string SpaceTable::Reset(View& view, CommandCall& call) {
+Fault SpaceTable::Reset(View& view, CommandCall& call) {
   if (!call.may_wait()) return "ERR a space cannot be reset in a transaction or a script";
   if (call.settings.appendonly)
     return "ERR a space with an append-only log cannot be reset (appendonly no)";
@@ -264,7 +262,7 @@ class StringSink final : public ByteSink {
 
 // An image of the one is what the other starts from, on a clock that shows the same, and with the
 // same random choices to come.
-std::string SpaceTable::Copy(std::string_view from, std::string_view to) {
+Fault SpaceTable::Copy(std::string_view from, std::string_view to) {
   Space* const source = FindSpace(from);
   if (!source) return "ERR there is no such space";
   // A script of it is slow: half of what it does is no image of one moment.
@@ -332,7 +330,11 @@ void SpaceTable::ResetSpace(Space& space, SessionId caller) {
   } else {
     on_.first_clock = MovableClock(on_.clock);
     space.MakeEngineAnew();
-    space.engine().StartLog();
+    if (const Fault fault = space.engine().StartLog()) {
+      // What it was started with cannot be had again: without it this is another server.
+      space.Log(LogLevel::kWarning, Concat("the server cannot begin anew: ", fault.sentence()));
+      on_.owner.ShutdownOf(space, 1);
+    }
   }
   for (MigratingClient& client : clients) Enter(space, std::move(client));
 }

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/spaces/migrating_client.h"
 #include "server/spaces/space.h"
 #include "server/test_double/ram_disk.h"
@@ -92,11 +93,11 @@ class SpaceTable {
     std::string request;  // which the client sends there anew
   };
 
-  std::string Enter(View& view, CommandCall& call, std::string_view name);
-  std::string Reset(View& view, CommandCall& call);
+  Fault Enter(View& view, CommandCall& call, std::string_view name);
+  Fault Reset(View& view, CommandCall& call);
   std::vector<Spaces::Info> List();
   bool Delete(std::string_view name);
-  std::string Copy(std::string_view from, std::string_view to);
+  Fault Copy(std::string_view from, std::string_view to);
   int Listen(std::string_view name, std::string& fault);
 
   PrivateSpace* Find(std::string_view name) const;

@@ -266,7 +266,7 @@ constexpr std::array<uint16_t, 256> kCrc16 = [] {
 
 }  // namespace
 
-std::string FaultRule::Read(Args given, const CommandTable& commands) {
+Fault FaultRule::Read(Args given, const CommandTable& commands) {
   ArgReader args(given, 0);
   Reading reading{.args = args, .rule = *this, .commands = commands};
   OfGroup of_group;

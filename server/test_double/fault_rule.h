@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "protocol/text/glob.h"
 #include "server/clients/session.h"
 #include "server/dispatch/command_table.h"
@@ -49,7 +50,7 @@ struct FaultRule {
   static constexpr size_t kTextBytesMax = 4096;
 
   // Reads the words behind ADD. A sentence what is wrong with them, or empty.
-  std::string Read(Args words, const CommandTable& commands);
+  Fault Read(Args words, const CommandTable& commands);
 
   // Of a connection and its request, keys and chance aside.
   bool MayMatch(const Session& session, size_t words) const;

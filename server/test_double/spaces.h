@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/dispatch/command.h"
 
 namespace sluice {
@@ -36,19 +37,19 @@ class Spaces {
   // Has the caller's client enter the space `name`, which is made if it is missing, and ask there
   // for what this call asks for. A sentence why it cannot, or empty: then the call is not answered
   // here.
-  virtual std::string Enter(CommandCall& call, std::string_view name) = 0;
+  virtual Fault Enter(CommandCall& call, std::string_view name) = 0;
   virtual std::vector<Info> List() = 0;
   // Its clients are closed. False: there is no such space.
   virtual bool Delete(std::string_view name) = 0;
   // Everything of `from`, its clients excepted, in place of all that is in `to`. A sentence why it
   // cannot be, or empty.
-  virtual std::string Copy(std::string_view from, std::string_view to) = 0;
+  virtual Fault Copy(std::string_view from, std::string_view to) = 0;
   // Whoever connects to that port of the loopback address is in the space. Below zero: `fault` says
   // why not.
   virtual int Listen(std::string_view name, std::string& fault) = 0;
   // This space is as it was after its start; its clients stay. The caller is answered OK then. A
   // sentence why it cannot be, or empty.
-  virtual std::string Reset(CommandCall& call) = 0;
+  virtual Fault Reset(CommandCall& call) = 0;
 };
 
 // Why there can be no space of that name, or empty.

@@ -14,7 +14,7 @@ void TimeControl::SetWall(int64_t unix_ms) {
 
 // --- journeys
 
-std::string TimeControl::Advance(CommandCall& call, int64_t ms) {
+Fault TimeControl::Advance(CommandCall& call, int64_t ms) {
   if (on_.clock.now().ms() > kEndMs - ms) return "ERR the clock cannot go on for so long";
   Enter(call, ms);
   return {};

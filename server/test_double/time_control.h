@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/core/lazy_deque.h"
 #include "server/core/turn_clock.h"
 #include "server/waiting/parked_clients.h"
@@ -48,7 +49,7 @@ class TimeControl final : private WaitOwner {
 
   // --- journeys
   // Parks the caller until `ms` have passed; a sentence why it cannot be, or empty.
-  std::string Advance(CommandCall& call, int64_t ms);
+  Fault Advance(CommandCall& call, int64_t ms);
   // Until a timer has fired; it is answered how many ms that took, -1 when none is set.
   void Next(CommandCall& call);
 

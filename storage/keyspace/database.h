@@ -42,10 +42,10 @@ class Database;
 class KeyspaceObserver {
  public:
   virtual ~KeyspaceObserver() = default;
-  // A key was created, changed, deleted, or found expired and removed.
+  // A key was created, changed or deleted.
   virtual void KeyTouched(int db, std::string_view key) = 0;
   // A key past its deadline is being removed, by its timer or because it was met; `entry` is still
-  // whole. Called before KeyTouched. late_ms: how long after its deadline.
+  // whole. KeyTouched is not called for it. late_ms: how long after its deadline.
   virtual void KeyExpired(int db, const Entry& entry, int64_t late_ms) = 0;
   // The same of a key without a deadline of its own, or not past it: its value is over.
   virtual void ValueIsOver(int, const Entry&) {}

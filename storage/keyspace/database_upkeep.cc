@@ -173,8 +173,7 @@ void Database::Remove(Entry& entry, uint64_t hash) {
   Destroy(state_, entry);
 }
 
-// Observers see the entry whole, in this order: expired or over, then touched; then it goes. A
-// large value is freed in slices behind that.
+// Observers see the entry whole. A large value is freed in slices behind that.
 void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
   if (entry.DeadlinePassed(now)) {
     const int64_t left_ms = std::max(entry.deadline().LeftMs(now), -INT64_MAX);
@@ -182,7 +181,6 @@ void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
   } else {
     state_.observer.ValueIsOver(index_, entry);
   }
-  state_.observer.KeyTouched(index_, entry.key());
   Remove(entry, hash);
 }
 

@@ -209,43 +209,29 @@ void Keyspace::set_expiry_allowed(bool on) {
 }
 
 // --- an image
-// KeyspaceImage has the marks, Keyspace the walk: over the databases by id, then over what has been
-// flushed since the image began. first_ is a side door for entries that clients wait for.
+// KeyspaceImage has the marks and the walk's place, Keyspace the tables: databases by id, then what
+// has been flushed since the image began.
 
 // What was flushed before is not of the image, and never looked at again.
 void Keyspace::BeginImage(EntrySaver& saver) {
-  KeyspaceImage& image = state_.image;
-  assert(!image.taken_);
-  image.taken_ = true;
-  image.mark_ = !image.mark_;
-  image.saver_ = &saver;
-  image.database_ = 0;
-  image.position_ = 0;
-  image.indexes_.clear();
-  for (const std::unique_ptr<Database>& database : made_)
-    image.indexes_.push_back(database->index());
+  std::vector<int> indexes;
+  indexes.reserve(made_.size());
+  for (const std::unique_ptr<Database>& database : made_) indexes.push_back(database->index());
+  state_.image.Begin(saver, std::move(indexes));
   for (Flushed& flushed : garbage_) flushed.of_image = false;
 }
 
 // What had to wait for it may have fired in vain.
 void Keyspace::AbandonImage() {
-  KeyspaceImage& image = state_.image;
-  if (!image.first_.empty()) RestartRearming();
-  image.saver_ = nullptr;
-  image.in_pieces_ = nullptr;
-  image.first_.clear();
+  if (state_.image.Abandon()) RestartRearming();
 }
 
-// An entry that is given in pieces is finished before any other is begun, first_ or not. Once one
-// of first_ has been given, timers that have fired meanwhile are set again.
+// Once an awaited entry has been given, timers that have fired meanwhile are set again.
 bool Keyspace::ImageFirstPart() {
   KeyspaceImage& image = state_.image;
-  if (image.in_pieces_ != nullptr) {
-    image.GivePiece(*image.in_pieces_);
-    return true;
-  }
-  if (image.first_.empty()) return false;
-  const auto first = image.first_.begin();
+  if (image.GiveNextPiece()) return true;
+  const KeyspaceImage::Awaited* const first = image.FirstAwaited();
+  if (first == nullptr) return false;
   Database& database = *made_[first->first];
   Entry* const entry = database.table_.Find(Hash(first->second));
   if (entry != nullptr && image.Needs(*entry)) {
@@ -253,60 +239,35 @@ bool Keyspace::ImageFirstPart() {
     return true;
   }
   if (entry != nullptr) database.Rearm(*entry, state_.now);
-  image.first_.erase(first);
-  ++image.given_first_;
+  image.FirstIsGiven();
   return true;
 }
 
-// In this order: an entry in pieces, entries to be given first, databases, what was flushed since.
-// The mark says what has been given, so the order is free.
+// In this order: an entry in pieces, awaited entries, databases, what was flushed since. The mark
+// says what has been given, so the order is free.
 bool Keyspace::ImageSlice(size_t budget) {
   KeyspaceImage& image = state_.image;
-  if (!image.taken_) return false;
+  if (!image.is_taken()) return false;
   if (ImageFirstPart()) return true;
-  while (image.database_ < image.indexes_.size()) {
-    Database& database = *made_[image.database_];
+  while (const std::optional<size_t> id = image.database()) {
+    Database& database = *made_[*id];
     const bool is_empty = database.size() == 0;
-    if (!is_empty && !ImagePart(database.table_, budget)) return true;
-    if (is_empty || image.position_ == 0) {
-      ++image.database_;
-      image.position_ = 0;
-    }
+    if (is_empty || image.GivePart(database.table_, budget)) image.NextDatabase();
     if (!is_empty) return true;
   }
   // What was flushed since is freed once it has been given.
   for (Flushed& flushed : garbage_) {
     if (!IsNeeded(flushed)) continue;
-    if (ImagePart(flushed.table, budget) && image.position_ == 0) flushed.of_image = false;
+    if (image.GivePart(flushed.table, budget)) flushed.of_image = false;
     return true;
   }
-  image.taken_ = false;
-  image.saver_ = nullptr;
+  image.End();
   return false;
-}
-
-// The walk goes by whole segments; what of one is too much for now is met again, and is not marked.
-bool Keyspace::ImagePart(SegmentTable& table, size_t budget) {
-  KeyspaceImage& image = state_.image;
-  size_t given = 0;
-  bool is_all = true;
-  const uint64_t next = table.Walk(image.position_, budget, [&](Entry& entry) {
-    if (entry.mark() == image.mark_) return;
-    if (image.in_pieces_ != nullptr || (given > 0 && (given >= budget || !image.HasRoom()))) {
-      is_all = false;
-      return;
-    }
-    ++given;
-    image.GivePiece(entry);
-    if (image.in_pieces_ != nullptr) is_all = false;
-  });
-  if (is_all) image.position_ = next;
-  return is_all;
 }
 
 // An abandoned image needs nothing: what was flushed may go.
 bool Keyspace::IsNeeded(const Flushed& flushed) const {
-  return flushed.of_image && state_.image.taken_ && state_.image.saver_ != nullptr;
+  return flushed.of_image && state_.image.is_wanted();
 }
 
 void Keyspace::DestroyFlushed(const Flushed& flushed, Entry& entry) {

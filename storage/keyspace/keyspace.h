@@ -88,7 +88,7 @@ class Keyspace {
   const KeyspaceImage& image() const { return state_.image; }
   // Whether a change of this entry has to wait until it has been given: see KeyspaceImage.
   bool MustWait(const Entry& entry) { return state_.image.MustWait(entry); }
-  void set_image_large_bytes(size_t bytes) { state_.image.large_bytes_ = bytes; }  // for tests
+  void set_image_large_bytes(size_t bytes) { state_.image.set_large_bytes(bytes); }  // for tests
 
   // To be called for a fired TimerNode of kind kEntry: expires it, or re-arms it when its absolute
   // deadline has moved.
@@ -133,9 +133,8 @@ class Keyspace {
     bool of_image = false;  // was flushed while that was taken
   };
   Database& MakeDatabase(int index);
-  bool ImagePart(SegmentTable& table, size_t budget);  // false: a segment has more
-  bool IsNeeded(const Flushed& flushed) const;         // by the image that is taken
-  bool ImageFirstPart();                               // false: no entry has to be given first
+  bool IsNeeded(const Flushed& flushed) const;  // by the image that is taken
+  bool ImageFirstPart();                        // false: no entry has to be given first
   void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
 

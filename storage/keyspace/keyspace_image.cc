@@ -1,9 +1,65 @@
-// See keyspace_image.h. The walk is Keyspace's.
+// See keyspace_image.h.
 #include "storage/keyspace/keyspace_image.h"
 
 #include <cassert>
+#include <utility>
 
 namespace sluice {
+
+void KeyspaceImage::Begin(EntrySaver& saver, std::vector<int> indexes) {
+  assert(!taken_);
+  taken_ = true;
+  mark_ = !mark_;
+  saver_ = &saver;
+  indexes_ = std::move(indexes);
+  database_ = 0;
+  position_ = 0;
+}
+
+bool KeyspaceImage::Abandon() {
+  saver_ = nullptr;
+  in_pieces_ = nullptr;
+  return !std::exchange(first_, {}).empty();
+}
+
+void KeyspaceImage::End() {
+  taken_ = false;
+  saver_ = nullptr;
+}
+
+bool KeyspaceImage::GiveNextPiece() {
+  if (in_pieces_ == nullptr) return false;
+  GivePiece(*in_pieces_);
+  return true;
+}
+
+void KeyspaceImage::FirstIsGiven() {
+  first_.erase(first_.begin());
+  ++given_first_;
+}
+
+void KeyspaceImage::NextDatabase() {
+  ++database_;
+  position_ = 0;
+}
+
+// The walk goes by whole segments; what of one is too much for now is met again, and is not marked.
+bool KeyspaceImage::GivePart(SegmentTable& table, size_t budget) {
+  size_t given = 0;
+  bool is_all = true;
+  const uint64_t next = table.Walk(position_, budget, [&](Entry& entry) {
+    if (entry.mark() == mark_) return;
+    if (in_pieces_ != nullptr || (given > 0 && (given >= budget || !HasRoom()))) {
+      is_all = false;
+      return;
+    }
+    ++given;
+    GivePiece(entry);
+    if (in_pieces_ != nullptr) is_all = false;
+  });
+  if (is_all) position_ = next;
+  return is_all && position_ == 0;
+}
 
 // The whole entry, now: it is about to change. If the saver has had pieces of it, Save writes the
 // rest.

@@ -24,12 +24,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "storage/keyspace/entry.h"
+#include "storage/keyspace/segment_table.h"
 
 namespace sluice {
 
@@ -56,7 +58,33 @@ class KeyspaceImage {
   // Of a value's memory: to save less takes no longer than a turn may.
   static constexpr size_t kLargeBytes = 256 * 1024;
 
+  // `indexes`: those of the databases by id, at this instant. Requires: !is_taken().
+  void Begin(EntrySaver& saver, std::vector<int> indexes);
+  // The saver is called no more. Returns whether an entry was still awaited.
+  bool Abandon();
+  // The walk has ended.
+  void End();
+
+  // --- the walk, step by step; Keyspace has the tables
+  // Goes on with the entry that is given in pieces; false: there is none.
+  bool GiveNextPiece();
+  // The entry to be given next, by database id and name; null: none is awaited.
+  using Awaited = std::pair<size_t, std::string>;
+  const Awaited* FirstAwaited() const { return first_.empty() ? nullptr : &*first_.begin(); }
+  void FirstIsGiven();
+  // The id of the database that the walk is in; none: it has been through all.
+  std::optional<size_t> database() const {
+    return database_ < indexes_.size() ? std::optional(database_) : std::nullopt;
+  }
+  void NextDatabase();
+  // Gives about `budget` entries of the table, from where the walk is in it. True: it has been
+  // through all of the table.
+  bool GivePart(SegmentTable& table, size_t budget);
+  void GivePiece(Entry& entry);
+
   bool is_taken() const { return taken_; }
+  // A saver wants what has not been given yet.
+  bool is_wanted() const { return taken_ && saver_ != nullptr; }
   bool mark() const { return mark_; }  // of what the image has, or need not have
 
   void BeforeChange(Entry& entry) {
@@ -65,9 +93,7 @@ class KeyspaceImage {
   }
   void Give(Entry& entry);
   // The image still needs it: to change it costs more than usual.
-  bool Needs(const Entry& entry) const {
-    return taken_ && saver_ != nullptr && entry.mark() != mark_;
-  }
+  bool Needs(const Entry& entry) const { return is_wanted() && entry.mark() != mark_; }
   // The image still needs it, and it is large: a change of it has to wait. It is given next.
   bool MustWait(const Entry& entry) { return taken_ && GivesFirst(entry); }
   // Something waits for an entry to be given.
@@ -75,12 +101,11 @@ class KeyspaceImage {
   // How often since the start an entry has come to its end that was given in pieces, or first.
   uint64_t given_first() const { return given_first_; }
   bool IsMarkSound(const Entry& entry) const;
+  void set_large_bytes(size_t bytes) { large_bytes_ = bytes; }  // for tests
 
  private:
-  friend class Keyspace;
   bool HasRoom() const { return saver_ == nullptr || saver_->HasRoom(); }
 
-  void GivePiece(Entry& entry);
   bool GivesFirst(const Entry& entry);
 
   bool taken_ = false;
@@ -89,10 +114,10 @@ class KeyspaceImage {
   Entry* in_pieces_ = nullptr;   // the one that is given so now
   uint64_t given_first_ = 0;
   size_t large_bytes_ = kLargeBytes;
-  std::set<std::pair<size_t, std::string>> first_;  // to be given next: database id and key
-  std::vector<int> indexes_;                        // of databases by id, at the instant
-  size_t database_ = 0;                             // of them, where the walk is
-  uint64_t position_ = 0;                           // SegmentTable::Walk's
+  std::set<Awaited> first_;   // to be given next
+  std::vector<int> indexes_;  // of databases by id, at the instant
+  size_t database_ = 0;       // of them, where the walk is
+  uint64_t position_ = 0;     // SegmentTable::Walk's
 };
 
 }  // namespace sluice

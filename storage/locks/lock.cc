@@ -78,6 +78,14 @@ LockFit Lock::Fit(std::string_view owner, const LockShape& shape) const {
   return both_shared && !is_in_doubt() ? LockFit::kFits : LockFit::kBusy;
 }
 
+void Lock::BeginAnew() {
+  assert(holders_.empty() && !ended_);
+  Unwatch();
+  in_doubt_ = false;
+  mode_ = LockMode::kExclusive;
+  holders_ = LockHolders();
+}
+
 // Mode and permits are those of the first holder; Fit has seen to it that later ones agree.
 const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                               const Now& now) {

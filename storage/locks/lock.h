@@ -128,6 +128,10 @@ class Lock : public Value {
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
 
+  // A lock without a holder becomes as one that was just made, under the same name.
+  // Requires: empty(), and that it was no crowd.
+  void BeginAnew();
+
   // Precondition: Fit is kFits; token above newest_token().
   const LockHolder& Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                           const Now& now);

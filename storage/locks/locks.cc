@@ -154,13 +154,18 @@ LockGrant Locks::GrantOne(OpenLock& open, const LockRequest& request, const Now&
       lock.Create();
       memory_.Supersede(open.name(), now);  // from now on the lock knows its newest token itself
     }
-    if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
-    holder = &lock->Grant(request.owner, request.terms, tokens_.Issue(now), now);
-    ++counts_.granted;
-    listener_.LockAcquired(*lock, *holder);
+    holder = &PutHolder(*lock, request, now);
   }
   if (request.terms.session != 0) callers_.SessionBound(request.terms.session);
   return {holder->token, holder->LeaseLeftMs(now), holder->holds};
+}
+
+const LockHolder& Locks::PutHolder(Lock& lock, const LockRequest& request, const Now& now) {
+  if (queue_.LineOf(lock.name()) != nullptr) lock.Watch();
+  const LockHolder& holder = lock.Grant(request.owner, request.terms, tokens_.Issue(now), now);
+  ++counts_.granted;
+  listener_.LockAcquired(lock, holder);
+  return holder;
 }
 
 const LockHolder& Locks::ReenterOne(Lock& lock, const LockRequest& request, const Now& now) {
@@ -240,8 +245,9 @@ void Locks::Prove(OpenLock& open, std::string_view owner, const Now& now) {
 }
 
 // --- giving back and losing
-// A lock that loses its last holder is removed by the end of its LockChange; its newest token goes
-// to the memory before (RememberNewest), so no moment exists in which neither knows it.
+// A lock that loses its last holder is taken over by the first that waits for it alone, or removed
+// by the end of its LockChange; its newest token goes to the memory before (RememberNewest), so no
+// moment exists in which neither knows it.
 
 // The owner may have lost it to its lease just now: settled first, so the answer is -1 then.
 int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
@@ -322,7 +328,8 @@ int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
 
 // Slices of each lock in turn, as far as the count and the meter allow; what is left is the answer.
 std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const Now& now) {
-  const HandOverLater later(*this, now);
+  std::optional<HandOverLater> later;
+  if (names.size() > 1) later.emplace(*this, now);
   int64_t left = kExpiredPerCall;
   size_t begun = 0;
   while (begun < names.size() && left > 0) {
@@ -372,23 +379,28 @@ void Locks::EndBond(uint64_t session, const Now& now) {
 // -1 when there is no lock.
 // Every loss goes through here: count, tell, remember the token, move the line on.
 int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
-  const int64_t result = ChangeHolders(open, why, now, end);
+  std::optional<HandedOver> handed;
+  int64_t result = -1;
+  {
+    LockChange lock(open);
+    if (!lock) return -1;
+    bool ended = false;
+    result = end(*lock, [&](const LockHolder& holder) {
+      ended = true;
+      if (holder.lingers()) return listener_.LingeringEnded(*lock, holder, why);
+      ++CountOf(why);
+      listener_.LockEnded(*lock, holder, why);
+    });
+    if (ended && lock->empty()) {
+      handed = HandOverInPlace(open, *lock, now);
+      if (!handed) RememberNewest(*lock, open.name(), now);
+    }
+  }
+  if (handed) {
+    TellOfGrant(handed->wait, handed->grants);
+    LetReenter(absl::MakeSpan(&open, 1), handed->wait.request.owner);
+  }
   if (result >= 0) MoveOnIfAwaited(open.name(), now);
-  return result;
-}
-
-// `end` does it; here it is counted, told, and remembered if the lock has come to be free.
-int64_t Locks::ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
-  LockChange lock(open);
-  if (!lock) return -1;
-  bool ended = false;
-  const int64_t result = end(*lock, [&](const LockHolder& holder) {
-    ended = true;
-    if (holder.lingers()) return listener_.LingeringEnded(*lock, holder, why);
-    ++CountOf(why);
-    listener_.LockEnded(*lock, holder, why);
-  });
-  if (ended && lock->empty()) RememberNewest(*lock, open.name(), now);
   return result;
 }
 

@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -283,11 +284,17 @@ class Locks {
   bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
   LockGrants GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
   LockGrant GrantOne(OpenLock& open, const LockRequest& request, const Now& now);
+  const LockHolder& PutHolder(Lock& lock, const LockRequest& request, const Now& now);
   const LockHolder& ReenterOne(Lock& lock, const LockRequest& request, const Now& now);
   // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
   using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
   int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);
-  int64_t ChangeHolders(OpenLock& open, LockEnd why, const Now& now, End end);
+  struct HandedOver {
+    LockWait wait;
+    LockGrants grants;
+  };
+  std::optional<HandedOver> HandOverInPlace(OpenLock& open, Lock& lock, const Now& now);
+  void TellOfGrant(const LockWait& wait, const LockGrants& grants);
   int64_t EndAll(OpenLock& open, LockEnd why, const Now& now);
   uint64_t& CountOf(LockEnd why);
   void RememberNewest(const Lock& lock, LockNameView name, const Now& now);

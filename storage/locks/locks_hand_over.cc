@@ -5,6 +5,7 @@
 // by slice.
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "storage/locks/locks.h"
@@ -127,6 +128,27 @@ void Locks::Retry(const Now& now) {
   const std::vector<uint64_t> sessions = std::exchange(held_up_sessions_, {});
   ended_sessions_.insert(ended_sessions_.end(), sessions.begin(), sessions.end());
   MoveOn(std::exchange(held_up_, {}), now);
+}
+
+// The lock has just lost its last holder: the first that waits for it alone takes it as it is, so
+// that no key goes and comes. None where others come first or come along: then Work hands it over.
+std::optional<Locks::HandedOver> Locks::HandOverInPlace(OpenLock& open, Lock& lock,
+                                                        const Now& now) {
+  if (working_ || stands_still_ || has_left_over() || turn_work_left_ <= 0) return std::nullopt;
+  const LockWait* const next = queue_.FirstReadyAlone(open);
+  if (next == nullptr || !tokens_.CanIssue(1)) return std::nullopt;
+  HandedOver handed{.wait = *next};
+  queue_.Remove(handed.wait.id, absl::MakeSpan(&open, 1));
+  lock.BeginAnew();
+  const LockHolder& holder = PutHolder(lock, handed.wait.request, now);
+  handed.grants.push_back({holder.token, holder.LeaseLeftMs(now), holder.holds});
+  return handed;
+}
+
+void Locks::TellOfGrant(const LockWait& wait, const LockGrants& grants) {
+  if (wait.request.terms.session != 0) callers_.SessionBound(wait.request.terms.session);
+  callers_.WaitGranted(wait, grants);
+  ++counts_.hand_overs;
 }
 
 // Ends the wait with a grant. False: there is no token to give, and it goes on to wait. The caller

@@ -367,6 +367,12 @@ const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
   return nullptr;
 }
 
+const LockWait* WaitQueue::FirstReadyAlone(OpenLock& lock) {
+  Line* line = FindLine(lock.name());
+  const Queued* const queued = line == nullptr ? nullptr : FreeToGo(*line, lock.lock());
+  return queued != nullptr && queued->wait.request.names.size() == 1 ? &queued->wait : nullptr;
+}
+
 // An owner has few waits in a line, mostly one: all are tried.
 const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner) {
   const Owner* found = FindOwner(owner);

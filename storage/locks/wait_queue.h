@@ -138,6 +138,8 @@ class WaitQueue final : public LockWatcher {
   // The first wait for `lock` that may go now; null if none may, or `looks` are used up: it takes
   // one off for every wait that it looks at, and parks elsewhere who may not go.
   const LockWait* FirstReady(OpenLock& lock, int64_t& looks);
+  // The same in O(1), looking at no other lock: null as well where that one waits for others, too.
+  const LockWait* FirstReadyAlone(OpenLock& lock);
   // One of this owner that may go because it holds `lock` already.
   const LockWait* FirstReentrant(OpenLock& lock, std::string_view owner);
   // It was ready and does not go: it is looked at again when `name` is. Precondition: waits for it.

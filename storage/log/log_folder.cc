@@ -12,15 +12,15 @@
 
 namespace sluice {
 
-std::string LogFolder::Fault(const std::string& path, std::string_view what, int fault) const {
+Fault LogFolder::FaultOf(const std::string& path, std::string_view what, int fault) const {
   return Concat(disk_.Absolute(path), " cannot be ", what, ": ", std::strerror(fault));
 }
 
 // --- opening
 
-std::string LogFolder::Open(int64_t process_id) {
+Fault LogFolder::Open(int64_t process_id) {
   process_id_ = process_id;
-  if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
+  if (const int fault = disk_.MakeFolder(folder_)) return FaultOf(folder_, "made", fault);
   if (std::string fault = Lock(); !fault.empty()) return fault;
   if (std::string fault = Look(); !fault.empty()) return fault;
   SettleBegun();
@@ -37,27 +37,27 @@ void LogFolder::SettleBegun() {
   for (const std::string& file : disk_.Match(folder_ + "/" + name_ + ".*")) disk_.Remove(file);
 }
 
-std::string LogFolder::Begin() {
+Fault LogFolder::Begin() {
   if (is_begun_ || !manifest_.files.empty()) return {};
   int fault = disk_.Replace(
       BegunPath(), Concat("This log has been turned on, and has no base yet: up to its first ",
                           "manifest nothing here counts, and a start takes the snapshot.\n"));
   // And the folder itself, which may be new.
   if (fault == 0) fault = disk_.SyncFolder(FolderOf(disk_.Absolute(folder_)));
-  if (fault != 0) return Fault(BegunPath(), "written", fault);
+  if (fault != 0) return FaultOf(BegunPath(), "written", fault);
   is_begun_ = true;
   return {};
 }
 
 // The system drops the lock with the process, however it ends: no stale lock has to be told from a
 // live one. The number in the file is for the message alone.
-std::string LogFolder::Lock() {
+Fault LogFolder::Lock() {
   const std::string path = LockPath();
   std::unique_ptr<DiskFile> file;
   if (const int fault = disk_.Open(path, Disk::Mode::kAppend, file))
-    return Fault(path, "opened", fault);
+    return FaultOf(path, "opened", fault);
   if (const int fault = file->Lock()) {
-    if (fault != EWOULDBLOCK) return Fault(path, "locked", fault);
+    if (fault != EWOULDBLOCK) return FaultOf(path, "locked", fault);
     std::string owner(20, '\0');
     size_t got = 0;
     file->ReadAt(0, owner, got);
@@ -113,9 +113,9 @@ std::string LogFolder::Watch::WhatIsLost() const {
 }
 
 // Numbers above all that are there: no file that somebody else has put there is written over.
-std::string LogFolder::Reclaim() {
+Fault LogFolder::Reclaim() {
   if (watch_.WhatIsLost().empty()) return {};
-  if (const int fault = disk_.MakeFolder(folder_)) return Fault(folder_, "made", fault);
+  if (const int fault = disk_.MakeFolder(folder_)) return FaultOf(folder_, "made", fault);
   if (!IsOurs(LockPath())) {
     if (std::string fault = Lock(); !fault.empty()) return fault;
   }
@@ -130,7 +130,7 @@ std::string LogFolder::Reclaim() {
 
 // A missing manifest is an empty log only if nothing else speaks of one: neither files beside it
 // nor a log in the old format.
-std::string LogFolder::Look() {
+Fault LogFolder::Look() {
   const std::string path = ManifestPath();
   manifest_ = {};
   is_begun_ = false;
@@ -154,13 +154,13 @@ std::string LogFolder::Look() {
                     folder_);
     return {};
   }
-  if (fault != 0) return Fault(path, "opened", fault);
+  if (fault != 0) return FaultOf(path, "opened", fault);
   uint64_t bytes = 0;
-  if (const int unknown = file->Size(bytes)) return Fault(path, "read", unknown);
+  if (const int unknown = file->Size(bytes)) return FaultOf(path, "read", unknown);
   if (bytes > Manifest::kBytesMax) return Concat(path, " is no manifest: it is too long");
   std::string text(static_cast<size_t>(bytes), '\0');
   size_t got = 0;
-  if (const int unread = file->ReadAt(0, text, got)) return Fault(path, "read", unread);
+  if (const int unread = file->ReadAt(0, text, got)) return FaultOf(path, "read", unread);
   text.resize(got);
   // As Redis: where there is a manifest there was a log, and to begin anew would forget it.
   if (text.empty())
@@ -186,16 +186,16 @@ Manifest::File LogFolder::Name(Manifest::Kind kind, int64_t above) const {
 
 // --- increments and bases
 
-std::string LogFolder::MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file) {
+Fault LogFolder::MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file) {
   const std::string path = PathOf(which);
   int fault = disk_.Open(path, Disk::Mode::kAppend, file);
   if (fault == 0) fault = file->Truncate(0);
-  return fault == 0 ? "" : Fault(path, "made", fault);
+  return fault == 0 ? Fault() : FaultOf(path, "made", fault);
 }
 
 // The file's name has to be durable before the manifest says it: so the folder is synced first.
-std::string LogFolder::AddIncrement(const Manifest::File& which) {
-  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+Fault LogFolder::AddIncrement(const Manifest::File& which) {
+  if (const int fault = disk_.SyncFolder(folder_)) return FaultOf(folder_, "synced", fault);
   Manifest manifest = manifest_;
   manifest.files.push_back(which);
   return KeepManifest(manifest);
@@ -223,7 +223,7 @@ uint64_t LogFolder::BytesOf(const Manifest::File& which) const {
   return bytes;
 }
 
-std::string LogFolder::KeepManifest(const Manifest& manifest) {
+Fault LogFolder::KeepManifest(const Manifest& manifest) {
   for (const Manifest::File& file : manifest.files) {
     DiskIdentity identity;
     if (file.kind != Manifest::Kind::kHistory && disk_.Identify(PathOf(file), identity) == ENOENT)
@@ -233,17 +233,17 @@ std::string LogFolder::KeepManifest(const Manifest& manifest) {
   const int fault = disk_.Replace(ManifestPath(), WriteManifest(manifest));
   if (fault == 0) manifest_ = manifest;
   KnowFiles();  // after a fault, too: the manifest may be the new one
-  if (fault != 0) return Fault(ManifestPath(), "written", fault);
+  if (fault != 0) return FaultOf(ManifestPath(), "written", fault);
   if (std::exchange(is_begun_, false)) disk_.Remove(BegunPath());
   return {};
 }
 
-std::string LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file) {
+Fault LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file) {
   const std::vector<Manifest::File> increments = manifest_.increments();
   if (!increments.empty()) {
     which = increments.back();
     const int fault = disk_.Open(PathOf(which), Disk::Mode::kAppend, file);
-    return fault == 0 ? "" : Fault(PathOf(which), "opened", fault);
+    return fault == 0 ? Fault() : FaultOf(PathOf(which), "opened", fault);
   }
   which = Name(Manifest::Kind::kIncrement);
   if (std::string fault = MakeIncrement(which, file); !fault.empty()) return fault;
@@ -258,8 +258,8 @@ void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
 }
 
 // The manifest is the switch: before it is replaced the old files count, after it the new ones.
-std::string LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
-  if (const int fault = disk_.SyncFolder(folder_)) return Fault(folder_, "synced", fault);
+Fault LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
+  if (const int fault = disk_.SyncFolder(folder_)) return FaultOf(folder_, "synced", fault);
   // What cannot be removed stays as a file that no manifest names: a waste of space, not a fault.
   std::vector<std::string> old;
   for (const Manifest::File& file : manifest_.files) {

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "storage/disk.h"
 #include "storage/log/manifest.h"
 
@@ -41,13 +42,13 @@ class LogFolder {
         watch_{.disk = &disk, .known = {}} {}
 
   // Makes the folder if it is missing, takes its lock and reads the manifest.
-  std::string Open(int64_t process_id);
+  Fault Open(int64_t process_id);
   // The manifest alone, for one who only looks.
-  std::string Look();
+  Fault Look();
   // The log is about to be turned on in a server that has data: until the first manifest is there
   // nothing in the folder counts, over a power cut too. Where there is a manifest already it
   // counts.
-  std::string Begin();
+  Fault Begin();
   // A server has begun so, and ended before its first base was there. Open has removed its files.
   bool is_begun() const { return is_begun_; }
 
@@ -59,18 +60,18 @@ class LogFolder {
   Disk& disk() const { return disk_; }
 
   // The last increment, to be appended to; a new one where there is none.
-  std::string OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file);
+  Fault OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file);
   // --- a new base. A worker may call these while the loop leaves the folder alone.
   // Where the folder, its lock or a file of the log is gone: makes the folder, and takes its lock.
   // What is there by then stays and counts no more, once a new base is named.
-  std::string Reclaim();
+  Fault Reclaim();
   // How a new base, and what is written beside it, are to be called.
   // Never twice the same: after a fault the manifest on disk may be another than is known here.
   void NamePair(Manifest::File& base, Manifest::File& increment);
   // The file, empty: not in the manifest yet.
-  std::string MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file);
+  Fault MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file);
   // From now on it is the last of the log.
-  std::string AddIncrement(const Manifest::File& which);
+  Fault AddIncrement(const Manifest::File& which);
   // The manifest on disk is the one that is known here: after a fault it may be a newer one.
   bool IsAsKnown() const;
   // What belongs to the log: lock, manifest and files, as they were when they were taken or named.
@@ -91,19 +92,19 @@ class LogFolder {
   void Discard(const Manifest::File& which);
   uint64_t BytesOf(const Manifest::File& file) const;  // 0: not known
   // From now on these two are the log. What they replace is removed.
-  std::string SwitchTo(const Manifest::File& base, const Manifest::File& increment);
+  Fault SwitchTo(const Manifest::File& base, const Manifest::File& increment);
 
  private:
-  std::string Lock();
+  Fault Lock();
   std::string LockPath() const { return folder_ + "/sluice.lock"; }
   bool IsOurs(const std::string& path) const;
   void Know(const std::string& path);
   void KnowFiles();
   std::string BegunPath() const { return folder_ + "/sluice.begun"; }
   void SettleBegun();
-  std::string Fault(const std::string& path, std::string_view what, int fault) const;
+  Fault FaultOf(const std::string& path, std::string_view what, int fault) const;
   Manifest::File Name(Manifest::Kind kind, int64_t above = 0) const;
-  std::string KeepManifest(const Manifest& manifest);
+  Fault KeepManifest(const Manifest& manifest);
 
   Disk& disk_;
   const std::string folder_;

@@ -91,7 +91,7 @@ int64_t Manifest::NextNumber(Kind kind) const {
 // --- as text
 
 // A line without an end is a write that was cut off: the whole manifest is refused.
-std::string ReadManifest(std::string_view text, Manifest& manifest) {
+Fault ReadManifest(std::string_view text, Manifest& manifest) {
   manifest = {};
   for (int line = 1; !text.empty(); ++line) {
     const size_t end = text.find('\n');

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/fault.h"
+
 namespace sluice {
 
 // A plain value. ReadManifest makes sure that its order can be loaded; a manifest made here is
@@ -37,7 +39,7 @@ struct Manifest {
 };
 
 // The fault as a sentence with its line, or empty.
-std::string ReadManifest(std::string_view text, Manifest& manifest);
+Fault ReadManifest(std::string_view text, Manifest& manifest);
 std::string WriteManifest(const Manifest& manifest);
 
 }  // namespace sluice

@@ -58,15 +58,15 @@ std::optional<Sequence> ParseSequence(std::string_view text);
 class OnlySpace final : public Spaces {
  public:
   std::string_view name() const override { return "only"; }
-  std::string Enter(CommandCall&, std::string_view) override { return kFault; }
+  Fault Enter(CommandCall&, std::string_view) override { return kFault; }
   std::vector<Info> List() override { return {{.name = "only"}}; }
   bool Delete(std::string_view) override { return false; }
-  std::string Copy(std::string_view, std::string_view) override { return kFault; }
+  Fault Copy(std::string_view, std::string_view) override { return kFault; }
   int Listen(std::string_view, std::string& fault) override {
     fault = kFault;
     return -1;
   }
-  std::string Reset(CommandCall&) override { return kFault; }
+  Fault Reset(CommandCall&) override { return kFault; }
 
  private:
   static constexpr const char* kFault = "ERR there is only this space";

@@ -86,8 +86,8 @@ TestEngine::TestEngine(const Options& options)
       audits_(options.audits),
       clock_(options.unix_ms) {
   clock_.Advance(options.uptime_ms);
-  config_.SetAtStart("enable-debug-command", {"yes"});
-  config_.SetAtStart("save", {""});
+  config_.Preset("enable-debug-command", {"yes"});
+  config_.Preset("save", {""});
   for (const auto& [name, value] : options.config) {
     // A user's line is no option.
     const std::string error = name == "user" ? config_.LoadText("user " + value, "test.conf")

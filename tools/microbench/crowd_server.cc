@@ -42,7 +42,7 @@ int64_t HalfManualClock::TickNanos() { return ReadClock(CLOCK_MONOTONIC); }
 
 CrowdServer::CrowdServer()
     : Host(static_cast<ProcessServices&>(*this), static_cast<Background&>(*this)) {
-  config_.SetAtStart("maxclients", {"1000000"});
+  config_.Preset("maxclients", {"1000000"});
   EngineOptions options;
   options.seed = 1;
   options.process = std::make_shared<const ProcessFacts>(ProcessFacts{.executable = "crowds"});

@@ -148,11 +148,11 @@ void DeleteUsers(CommandCall& call) {
 }
 
 // LOAD and SAVE.
-template <std::string (AccessControl::*DoIt)()>
+template <Fault (AccessControl::*DoIt)()>
 void UseFile(CommandCall& call) {
   if (call.settings.aclfile.empty()) return call.reply.Error(kNoFile);
-  const std::string fault = (call.part<AccessControl>().*DoIt)();
-  fault.empty() ? call.reply.Ok() : call.reply.Error(Concat("ERR ", fault));
+  const Fault fault = (call.part<AccessControl>().*DoIt)();
+  fault ? call.reply.Error(Concat("ERR ", fault.sentence())) : call.reply.Ok();
 }
 
 // From the system: what the seed gives can be foretold.

@@ -22,10 +22,10 @@
 #include "server/engine/access_control.h"
 #include "server/engine/defragmenter.h"
 #include "server/engine/script_engine.h"
+#include "server/limits/limit_service.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
-#include "server/limits/limit_service.h"
 
 namespace sluice {
 namespace {

@@ -76,13 +76,13 @@ EmbeddedEngine::EmbeddedEngine(Options options)
 EmbeddedEngine::~EmbeddedEngine() = default;
 
 // Without a folder nothing is written anywhere.
-std::string EmbeddedEngine::Configure() {
-  config_.SetAtStart("save", {""});
-  config_.SetAtStart("latency-tracking", {"no"});  // a tenth of what a GET costs
+Fault EmbeddedEngine::Configure() {
+  config_.Preset("save", {""});
+  config_.Preset("latency-tracking", {"no"});  // a tenth of what a GET costs
   if (options_.folder.empty()) {
-    config_.SetAtStart("fence-mark-file", {""});
+    config_.Preset("fence-mark-file", {""});
   } else {
-    config_.SetAtStart("appendonly", {"yes"});
+    config_.Preset("appendonly", {"yes"});
   }
   for (const auto& [name, value] : options_.settings) {
     if (const std::string fault = config_.LoadText(Concat(name, " ", value), ""); !fault.empty())
@@ -93,7 +93,7 @@ std::string EmbeddedEngine::Configure() {
              : std::string();
 }
 
-std::string EmbeddedEngine::Start() {
+Fault EmbeddedEngine::Start() {
   std::string fault = fault_;
   if (fault.empty() && folder_disk_ && system_disk_.MakeFolder(folder_disk_->Absolute("")) != 0)
     fault = Concat(folder_disk_->Absolute(""), " (directory) cannot be made");
@@ -107,7 +107,7 @@ std::string EmbeddedEngine::Start() {
 }
 
 // The log has a lock of its own, against servers; a database with snapshots alone has this one.
-std::string EmbeddedEngine::LockFolder() {
+Fault EmbeddedEngine::LockFolder() {
   const std::string path = folder_disk_->Absolute("database.lock");
   int fault = system_disk_.Open(path, Disk::Mode::kAppend, folder_lock_);
   if (fault == 0) fault = folder_lock_->Lock();
@@ -118,7 +118,7 @@ std::string EmbeddedEngine::LockFolder() {
   return Concat(path, " cannot be locked: ", std::strerror(fault));
 }
 
-std::string EmbeddedEngine::Finish() {
+Fault EmbeddedEngine::Finish() {
   if (ended_) return {};
   ended_ = true;
   return engine_->FinishLog() ? std::string() : last_warning_;

@@ -25,6 +25,7 @@
 
 #include "protocol/args.h"
 #include "protocol/reply_sink.h"
+#include "protocol/text/fault.h"
 #include "server/clients/host.h"
 #include "server/clients/session.h"
 #include "server/config/config.h"
@@ -52,10 +53,10 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   ~EmbeddedEngine() override;
 
   // Once, before all else: reads what is in the folder. A sentence why it cannot, or empty.
-  std::string Start();
+  Fault Start();
   // All that was answered is on disk, where there is one. A sentence why not, or empty. Nothing is
   // run from then on.
-  std::string Finish();
+  Fault Finish();
   // Nothing is run any more: Finish, SHUTDOWN.
   bool ended() const { return ended_; }
 
@@ -124,8 +125,8 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override;
 
-  std::string Configure();
-  std::string LockFolder();
+  Fault Configure();
+  Fault LockFolder();
   bool Fits(Args args) const;
   Outcome RunOnce(SessionId id, Args args);
   void SpeakResp3(Session& session);

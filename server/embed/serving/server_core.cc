@@ -103,7 +103,7 @@ std::shared_ptr<ServerCore> ServerCore::Start(Options options, std::string& faul
 
 // A test double, and a server without a folder, write nothing unless the words say otherwise: what
 // it is has to be known before they are read.
-std::string ServerCore::Configure() {
+Fault ServerCore::Configure() {
   const bool is_process = options_.loop == Loop::kProcess;
   const auto load = [&](Config& config) {
     std::string fault;
@@ -121,10 +121,10 @@ std::string ServerCore::Configure() {
   if (std::string fault = load(trial); !fault.empty()) return fault;
   has_folder_ = is_process || trial.settings().dir != Settings{}.dir;
   config_ = std::make_unique<Config>(folder_disk_);
-  if (!is_process) config_->SetAtStart("port", {"any"});
+  if (!is_process) config_->Preset("port", {"any"});
   if (trial.settings().test_double || !has_folder_) {
-    config_->SetAtStart("save", {""});
-    config_->SetAtStart("fence-mark-file", {""});
+    config_->Preset("save", {""});
+    config_->Preset("fence-mark-file", {""});
   }
   if (std::string fault = load(*config_); !fault.empty()) return fault;
   if (!is_process) {
@@ -140,7 +140,7 @@ std::string ServerCore::Configure() {
 }
 
 // What these do is done to a process, which here is another's.
-std::string ServerCore::CheckOptions() const {
+Fault ServerCore::CheckOptions() const {
   const Settings& settings = config_->settings();
   const std::pair<bool, std::string_view> taken[] = {
       {settings.daemonize, "daemonize"},
@@ -156,7 +156,7 @@ std::string ServerCore::CheckOptions() const {
 }
 
 // From here on its files are seen from there, wherever the process is.
-std::string ServerCore::EnterFolder() {
+Fault ServerCore::EnterFolder() {
   const Settings& settings = config_->settings();
   if (loop() != Loop::kProcess) {
     if (const int fault = system_disk_.MakeFolder(settings.dir))
@@ -170,11 +170,10 @@ std::string ServerCore::EnterFolder() {
   if (unknown)
     return Concat("can't find the directory '", settings.dir, "' (dir): ", unknown.message());
   folder_disk_.Enter(folder);
-  config_->SetAtStart("dir", {folder});
+  if (Fault fault = config_->SetAtStart("dir", {folder})) return fault;
   if (folder == here) return {};
-  config_->SetAtStart("unixsocket", {In(folder, settings.unixsocket)});
-  config_->SetAtStart("logfile", {In(folder, settings.logfile)});
-  return {};
+  Fault fault = config_->SetAtStart("unixsocket", {In(folder, settings.unixsocket)});
+  return fault ? fault : config_->SetAtStart("logfile", {In(folder, settings.logfile)});
 }
 
 // CONFIG SET dir, of a server that is all that its process does: as in Redis, all that is named
@@ -186,12 +185,11 @@ std::optional<std::string> ServerCore::OptionChanged(std::string_view option) {
   const std::string folder = std::filesystem::current_path(unknown).string();
   if (unknown) return unknown.message();
   folder_disk_.Enter(folder);
-  config_->SetAtStart("dir", {folder});
-  return std::string();
+  return config_->SetAtStart("dir", {folder});
 }
 
 // On the loop.
-std::string ServerCore::Begin() {
+Fault ServerCore::Begin() {
   const Settings& settings = config_->settings();
   const CommandTable& shared = settings.test_double ? CommandsOfTestDouble() : AllCommands();
   const CommandTable& commands = own_commands_ ? *own_commands_ : shared;
@@ -256,7 +254,7 @@ void ServerCore::Introduce() {
 // --- its own thread
 
 // The host's signals are for its own threads.
-std::string ServerCore::StartThread() {
+Fault ServerCore::StartThread() {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -358,7 +356,7 @@ bool ServerCore::Post(std::function<void()> call) {
 
 // --- its end
 
-std::string ServerCore::EndFault() {
+Fault ServerCore::EndFault() {
   const std::lock_guard lock(mutex_);
   if (!thrown_ || !fault_.empty()) return fault_;
   try {
@@ -379,7 +377,7 @@ void ServerCore::AskToEnd() {
   changed_.notify_all();
 }
 
-std::string ServerCore::End() {
+Fault ServerCore::End() {
   if (is_inside()) return std::string(kInside);
   {
     const std::lock_guard lock(mutex_);
@@ -388,7 +386,7 @@ std::string ServerCore::End() {
   Post([this] { AskToEnd(); });
   if (loop() != Loop::kOwnThread) {
     WorkUntil([this] { return ended_ || refusal_; });
-    return ended_ ? EndFault() : *refusal_;
+    return ended_ ? EndFault() : Fault(*refusal_);
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return ended_ || refusal_; });

@@ -25,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/embed/inside/folder_disk.h"
 #include "server/system/system_disk.h"
@@ -72,7 +73,7 @@ class ServerCore final : public std::enable_shared_from_this<ServerCore>, privat
 
   // --- its end
   // As on SIGTERM, and waits for it. A sentence why it goes on, or what went wrong; or empty.
-  std::string End();
+  Fault End();
   // Its handle goes: it ends whatever it has to say; but from within a callback later.
   void Leave();
 
@@ -96,20 +97,20 @@ class ServerCore final : public std::enable_shared_from_this<ServerCore>, privat
   struct Inside;
   struct Running;  // the server itself, whose name is a public one's too
 
-  std::string Configure();
-  std::string CheckOptions() const;
-  std::string EnterFolder();
+  Fault Configure();
+  Fault CheckOptions() const;
+  Fault EnterFolder();
   std::optional<std::string> OptionChanged(std::string_view option) override;
-  std::string Begin();
+  Fault Begin();
   void Introduce();
   void Finish();
   void RunThread();
-  std::string StartThread();
+  Fault StartThread();
   bool Post(std::function<void()> call);
   void AskToEnd();
   bool WorkOnce();
   void Rethrow();
-  std::string EndFault();
+  Fault EndFault();
   template <typename Call>
   void Guard(const Call& call);
 

@@ -87,7 +87,7 @@ constexpr std::string_view kNoObject = "the body is no flat JSON object";
 
 }  // namespace
 
-std::string ReadActionBody(std::string_view json, int databases, ActionBody& body) {
+Fault ReadActionBody(std::string_view json, int databases, ActionBody& body) {
   Reader reader(json);
   bool seen[std::size(kFields)] = {};
   if (!reader.Take('{')) return std::string(kNoObject);

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
+
 namespace sluice {
 
 struct ActionBody {
@@ -19,6 +21,6 @@ struct ActionBody {
 };
 
 // A sentence, or empty.
-std::string ReadActionBody(std::string_view json, int databases, ActionBody& body);
+Fault ReadActionBody(std::string_view json, int databases, ActionBody& body);
 
 }  // namespace sluice

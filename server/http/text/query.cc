@@ -75,7 +75,7 @@ static_assert(kMatchBytesMax == 128 && kNameBytesMax == 1024 &&
 
 }  // namespace
 
-std::string ReadQuery(std::string_view text, int databases, ApiQuery& query) {
+Fault ReadQuery(std::string_view text, int databases, ApiQuery& query) {
   uint32_t seen = 0;
   while (!text.empty()) {
     const std::string_view pair = text.substr(0, text.find('&'));

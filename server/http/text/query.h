@@ -12,6 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/fault.h"
+
 namespace sluice {
 
 // A glob of more bytes is refused.
@@ -29,6 +31,6 @@ struct ApiQuery {
 };
 
 // A sentence, or empty.
-std::string ReadQuery(std::string_view text, int databases, ApiQuery& query);
+Fault ReadQuery(std::string_view text, int databases, ApiQuery& query);
 
 }  // namespace sluice

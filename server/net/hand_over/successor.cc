@@ -110,7 +110,7 @@ std::string EndText(int status) {
 
 }  // namespace
 
-std::string Successor::Start(const StartedAs& as, const std::vector<InheritedSocket>& sockets) {
+Fault Successor::Start(const StartedAs& as, const std::vector<InheritedSocket>& sockets) {
   if (sockets.size() > kSocketsMax) return "there are too many sockets to be handed over";
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return std::strerror(errno);
@@ -151,8 +151,8 @@ Successor::Word Successor::Hear() {
   return Word::kNone;
 }
 
-std::string Successor::AwaitLoaded(std::chrono::microseconds interval,
-                                   const std::function<void()>& meanwhile) {
+Fault Successor::AwaitLoaded(std::chrono::microseconds interval,
+                             const std::function<void()>& meanwhile) {
   constexpr const char* kEnded = "has ended before it had loaded";
   if (!Say(kGo)) return kEnded;
   Clock::time_point silent_since = Clock::now();

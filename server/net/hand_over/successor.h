@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/net/hand_over/started_as.h"
 #include "server/net/manager/inherited_sockets.h"
 
@@ -34,7 +35,7 @@ class Successor {
   Successor(const Successor&) = delete;
 
   // A sentence why it cannot be started, or empty. Precondition: !running().
-  std::string Start(const StartedAs& as, const std::vector<InheritedSocket>& sockets);
+  Fault Start(const StartedAs& as, const std::vector<InheritedSocket>& sockets);
   bool running() const { return process_ > 0; }
   pid_t process() const { return process_; }
 
@@ -43,8 +44,7 @@ class Successor {
   Word Hear();
   // Tells it to load, and returns when it has: empty, or a sentence why it will not. Every
   // `interval`, which may be none, `meanwhile` is called.
-  std::string AwaitLoaded(std::chrono::microseconds interval,
-                          const std::function<void()>& meanwhile);
+  Fault AwaitLoaded(std::chrono::microseconds interval, const std::function<void()>& meanwhile);
   // It is the server from now on. False: it has ended, and is not.
   bool GiveWay();
   // It is dead when this returns. How it has ended: "exit status 1", "signal 9".

@@ -29,7 +29,7 @@ HttpPort::~HttpPort() = default;
 
 // --- listening
 
-std::string HttpPort::Open(const std::vector<InheritedSocket>& inherited) {
+Fault HttpPort::Open(const std::vector<InheritedSocket>& inherited) {
   for (const InheritedSocket& socket : inherited) {
     auto listener = std::make_unique<Listener>(on_.poller, Accepting());
     if (const std::string fault = listener->Adopt(socket.descriptor); !fault.empty())
@@ -46,7 +46,7 @@ std::string HttpPort::Open(const std::vector<InheritedSocket>& inherited) {
   return {};
 }
 
-std::string HttpPort::Listen() {
+Fault HttpPort::Listen() {
   const auto port = static_cast<int>(on_.config.settings().http_port);
   for (std::string address : on_.config.settings().http_bind) {
     const bool is_optional = address.starts_with('-');

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/fault.h"
 #include "server/http/guesses.h"
 #include "server/http/pages.h"
 #include "server/net/connection.h"
@@ -42,7 +43,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   ~HttpPort() override;
 
   // --- ExtraPort
-  std::string Open(const std::vector<InheritedSocket>& inherited) override;
+  Fault Open(const std::vector<InheritedSocket>& inherited) override;
   void Close() override;
   std::vector<InheritedSocket> Sockets() const override;
   bool Advance() override;
@@ -54,7 +55,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 
-  std::string Listen();
+  Fault Listen();
   Listener::Accepted Accepting();
   void Accept(int descriptor, Peer peer);
   void MakeRoom(HttpKind kind);

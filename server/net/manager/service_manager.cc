@@ -33,7 +33,7 @@ ServiceManager::~ServiceManager() {
   if (socket_ >= 0) ::close(socket_);
 }
 
-std::string ServiceManager::Begin(std::string_view supervised, const Warn& warn) {
+Fault ServiceManager::Begin(std::string_view supervised, const Warn& warn) {
   if (supervised != "systemd" && supervised != "auto") return {};
   const std::string_view path = Environment("NOTIFY_SOCKET");
   if (path.empty()) {
@@ -49,7 +49,7 @@ std::string ServiceManager::Begin(std::string_view supervised, const Warn& warn)
 }
 
 // '@' stands for the NUL byte of an abstract name.
-std::string ServiceManager::Connect(std::string_view path) {
+Fault ServiceManager::Connect(std::string_view path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return "its name is too long";

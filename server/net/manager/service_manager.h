@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "protocol/text/fault.h"
+
 namespace sluice {
 
 class ServiceManager {
@@ -32,7 +34,7 @@ class ServiceManager {
   // sentence, or empty. Where systemd is to be told, and did not say by which socket, nothing is
   // told, as in Redis: a service of another type starts all the same, and `warn` gets a sentence.
   using Warn = std::function<void(std::string_view sentence)>;
-  std::string Begin(std::string_view supervised, const Warn& warn);
+  Fault Begin(std::string_view supervised, const Warn& warn);
   bool is_there() const { return socket_ >= 0; }
   void Loading() { Tell("STATUS=Loading its data"); }
   void Ready(const std::string& address);
@@ -44,7 +46,7 @@ class ServiceManager {
   void MainProcessIs(int64_t process);
 
  private:
-  std::string Connect(std::string_view path);
+  Fault Connect(std::string_view path);
   void AwaitWatchdog();
   void Tell(std::string_view lines);
 

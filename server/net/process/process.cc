@@ -72,7 +72,7 @@ uint64_t MachineMemory() {
              : static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_bytes);
 }
 
-std::string Daemonize() {
+Fault Daemonize() {
   const pid_t child = fork();
   if (child < 0) return Concat("can't go into the background: ", std::strerror(errno));
   if (child > 0) std::_Exit(0);
@@ -84,7 +84,7 @@ std::string Daemonize() {
   return {};
 }
 
-std::string WritePidFile(const std::string& path) {
+Fault WritePidFile(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (!file) return Concat("can't write the pid file '", path, "': ", std::strerror(errno));
   std::fprintf(file, "%d\n", getpid());

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/clients/process_services.h"
 
 namespace sluice {
@@ -17,8 +18,8 @@ ProcessUsage ReadProcessUsage();
 uint64_t MachineMemory();  // bytes of RAM; 0: not known
 // Goes on in a child process, in the background; the parent exits. To be called before any thread
 // or socket exists. Error sentence or empty.
-std::string Daemonize();
+Fault Daemonize();
 // Error sentence or empty.
-std::string WritePidFile(const std::string& path);
+Fault WritePidFile(const std::string& path);
 
 }  // namespace sluice

@@ -37,7 +37,7 @@ std::string LoadOwnCertificate(SSL_CTX& context, const TlsWords& words) {
 
 }  // namespace
 
-std::string TlsClient::Begin(const TlsWords& words, const std::string& host, int descriptor) {
+Fault TlsClient::Begin(const TlsWords& words, const std::string& host, int descriptor) {
   if (!openssl().fault.empty()) return openssl().fault;
   context_.reset(openssl().SSL_CTX_new(openssl().TLS_client_method()));
   if (!context_) return Concat("TLS cannot be begun: ", TakeOpenSslError());

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/config/tls_words.h"
 #include "server/net/tls/tls_stream.h"
 #include "server/net/tls/tls_wire.h"
@@ -21,7 +22,7 @@ namespace sluice {
 class TlsClient {
  public:
   // Once. `host` is a name or an address; the socket stays the caller's. A sentence, or empty.
-  std::string Begin(const TlsWords& words, const std::string& host, int descriptor);
+  Fault Begin(const TlsWords& words, const std::string& host, int descriptor);
   // Precondition: Begin had no fault.
   TlsStream& stream() { return *stream_; }
 

@@ -176,7 +176,7 @@ constexpr Step kSteps[] = {CheckNames,      SetProtocols, SetManners,  LoadKeyPa
 
 }  // namespace
 
-std::string TlsContext::Load(const Settings& settings) {
+Fault TlsContext::Load(const Settings& settings) {
   if (!openssl().fault.empty()) return openssl().fault;
   openssl().ERR_clear_error();
   std::unique_ptr<SSL_CTX, Free> made(openssl().SSL_CTX_new(openssl().TLS_server_method()));

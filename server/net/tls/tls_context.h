@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/config/settings.h"
 
 namespace sluice {
@@ -21,7 +22,7 @@ namespace sluice {
 class TlsContext {
  public:
   // Reads the files that the options name. A sentence, as Redis's log has it, or empty.
-  std::string Load(const Settings& settings);
+  Fault Load(const Settings& settings);
   bool is_loaded() const { return context_ != nullptr; }
   ssl_ctx_st* get() const { return context_.get(); }
 

@@ -44,49 +44,51 @@ constexpr Read kOnce = [](ArgReader& args, Options& options) {
 };
 
 // The error, or empty.
-std::string Fault(const std::vector<std::string_view>& words, Options& options, Read read = kAny) {
+std::string OptionFault(const std::vector<std::string_view>& words, Options& options,
+                        Read read = kAny) {
   ArgReader args(words, 0);
   read(args, options);
   return args.failed() ? std::string(args.error()) : "";
 }
-std::string Fault(const std::vector<std::string_view>& words, Read read = kAny) {
+std::string OptionFault(const std::vector<std::string_view>& words, Read read = kAny) {
   Options options;
-  return Fault(words, options, read);
+  return OptionFault(words, options, read);
 }
 
 constexpr std::string_view kSyntaxFault = "ERR syntax error";
 
 TEST(OptionTable, TakesOptionsInAnyOrderAndCase) {
   Options options{.stores = true};
-  EXPECT_EQ(Fault({"store", "count", "COUNT", "7", "Raise", "down"}, options), "");
+  EXPECT_EQ(OptionFault({"store", "count", "COUNT", "7", "Raise", "down"}, options), "");
   EXPECT_TRUE(options.raised);
   EXPECT_EQ(options.order, Order::kDown);
   EXPECT_EQ(options.count, 7);
   EXPECT_EQ(options.store, "count");
-  EXPECT_EQ(Fault({}), "");
+  EXPECT_EQ(OptionFault({}), "");
 }
 
 TEST(OptionTable, WhatIsNoOptionHereIsASyntaxError) {
-  EXPECT_EQ(Fault({"RAIS"}), kSyntaxFault);
-  EXPECT_EQ(Fault({"COUNT"}), kSyntaxFault);       // without its value
-  EXPECT_EQ(Fault({"STORE", "k"}), kSyntaxFault);  // not of this command
-  EXPECT_EQ(Fault({"UP"}), "");
-  EXPECT_EQ(Fault({"DOWN", "UP"}), kSyntaxFault);  // not behind the other
+  EXPECT_EQ(OptionFault({"RAIS"}), kSyntaxFault);
+  EXPECT_EQ(OptionFault({"COUNT"}), kSyntaxFault);       // without its value
+  EXPECT_EQ(OptionFault({"STORE", "k"}), kSyntaxFault);  // not of this command
+  EXPECT_EQ(OptionFault({"UP"}), "");
+  EXPECT_EQ(OptionFault({"DOWN", "UP"}), kSyntaxFault);  // not behind the other
 }
 
 TEST(OptionTable, TheFirstFaultCounts) {
-  EXPECT_EQ(Fault({"COUNT", "0", "WHAT"}), "ERR too few");
-  EXPECT_EQ(Fault({"COUNT", "x", "COUNT", "0"}), "ERR value is not an integer or out of range");
-  EXPECT_EQ(Fault({"WHAT", "COUNT", "0"}), kSyntaxFault);
+  EXPECT_EQ(OptionFault({"COUNT", "0", "WHAT"}), "ERR too few");
+  EXPECT_EQ(OptionFault({"COUNT", "x", "COUNT", "0"}),
+            "ERR value is not an integer or out of range");
+  EXPECT_EQ(OptionFault({"WHAT", "COUNT", "0"}), kSyntaxFault);
 }
 
 TEST(OptionTable, OfTwoTheLastCountsUnlessOnceIsEnough) {
   Options options;
-  EXPECT_EQ(Fault({"COUNT", "1", "COUNT", "2"}, options), "");
+  EXPECT_EQ(OptionFault({"COUNT", "1", "COUNT", "2"}, options), "");
   EXPECT_EQ(options.count, 2);
-  EXPECT_EQ(Fault({"COUNT", "1", "RAISE"}, kOnce), "");
-  EXPECT_EQ(Fault({"COUNT", "1", "COUNT", "2"}, kOnce), kSyntaxFault);
-  EXPECT_EQ(Fault({"COUNT", "1", "COUNT", "0"}, kOnce), kSyntaxFault);
+  EXPECT_EQ(OptionFault({"COUNT", "1", "RAISE"}, kOnce), "");
+  EXPECT_EQ(OptionFault({"COUNT", "1", "COUNT", "2"}, kOnce), kSyntaxFault);
+  EXPECT_EQ(OptionFault({"COUNT", "1", "COUNT", "0"}, kOnce), kSyntaxFault);
 }
 
 }  // namespace

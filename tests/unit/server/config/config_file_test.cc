@@ -364,8 +364,8 @@ TEST(CommandLineTest, EveryFormOfTheHelpIsRead) {
     MemoryDisk disk;
     Config config(disk);
     const CommandLine other = ReadCommandLine(slipped);
-    const std::string fault = other.fault.empty() ? Configure(other, "", config) : other.fault;
-    EXPECT_THAT(fault, HasSubstr(Concat(form, "'?"))) << slip;
+    const Fault fault = other.fault.empty() ? Configure(other, "", config) : Fault(other.fault);
+    EXPECT_THAT(fault.sentence(), HasSubstr(Concat(form, "'?"))) << slip;
   }
 }
 

@@ -49,16 +49,17 @@ class WatchTableTest : public testing::Test, private KeyspaceObserver {
 
  private:
   void KeyTouched(int db, std::string_view key) override {
-    table_.KeyTouched(db, key, std::exchange(dying_, false));
+    table_.KeyTouched(db, key, /*died=*/false);
   }
-  void KeyExpired(int, const Entry&, int64_t) override { dying_ = true; }
+  void KeyExpired(int db, const Entry& entry, int64_t) override {
+    table_.KeyTouched(db, entry.key(), /*died=*/true);
+  }
   void DatabaseReplaced(int db, int other) override {
     turn_clock_.Refresh();
     table_.DatabaseReplaced(db, other);
   }
 
   std::vector<std::unique_ptr<Session>> sessions_;
-  bool dying_ = false;
 };
 
 TEST_F(WatchTableTest, OnlyTheWatchersOfAKeySeeItTouched) {

@@ -6,7 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/http/text/base64.h"
-#include "server/limits/limit_waiters.h"
+#include "server/limits/limit_service.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -36,8 +36,8 @@ class PagesTest : public EngineFixture {
     return answer.body;
   }
   void LogIn() {
-    server().config().SetAtStart("http-password", {"secret"});
-    server().config().SetAtStart("http-actions", {"yes"});
+    server().config().Preset("http-password", {"secret"});
+    server().config().Preset("http-actions", {"yes"});
     authorization_ = "Bearer secret";
   }
   std::string Token() {
@@ -127,7 +127,7 @@ TEST_F(PagesTest, ALookRemovesNothing) {
 TEST_F(PagesTest, RefusedKeysAreKeptFromTheFirstSampleOn) {
   Run({"limit.take", "early", "window", "1", "60000"});
   Run({"limit.take", "early", "window", "1", "60000"});
-  EXPECT_EQ(engine().part<LimitWaiters>().refused(), nullptr);
+  EXPECT_EQ(engine().part<LimitService>().refused(), nullptr);
   pages_.Sample(kSecond);
   for (int i = 0; i < 5; ++i) Run({"limit.take", "api", "window", "2", "60000"});
   Run({"limit.take", "api", "window", "2", "60000", "shadow"});
@@ -217,10 +217,10 @@ TEST_F(PagesTest, ChangesNeedAllThatIsAskedFor) {
   without(421, [](HttpRequest& request) { request.host = "evil"; });
   without(400, [](HttpRequest& request) { request.body.clear(); });
   without(405, [](HttpRequest& request) { request.method = "GET"; });
-  server().config().SetAtStart("http-actions", {"no"});
+  server().config().Preset("http-actions", {"no"});
   EXPECT_EQ(Status(sound), 403);
   EXPECT_EQ(Run({"exists", "k"}).ToText(), ":1");
-  server().config().SetAtStart("http-actions", {"yes"});
+  server().config().Preset("http-actions", {"yes"});
   EXPECT_EQ(Status(sound), 200);
 }
 
@@ -231,7 +231,7 @@ TEST_F(PagesTest, TokensBelongToALogin) {
   HttpRequest certified = before;
   certified.is_certified = true;
   EXPECT_EQ(Status(certified), 403);
-  server().config().SetAtStart("http-password", {"another"});
+  server().config().Preset("http-password", {"another"});
   authorization_ = "Bearer another";
   HttpRequest after = before;
   after.authorization = authorization_;

@@ -158,6 +158,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     return At(place.name.key);
   }
   Lock& Create(LockPlace& place) override {
+    ++created;
     auto& at = store[std::string(place.name.key)];
     EXPECT_EQ(at, nullptr);
     at = std::make_unique<TiedLock>(locks.ties());
@@ -167,6 +168,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     return *at;
   }
   void Remove(LockPlace& place) override {
+    ++removed;
     EXPECT_EQ(store.erase(std::string(place.name.key)), 1u);
     place.lock = nullptr;
     ++changed;
@@ -305,6 +307,8 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
   std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
   int64_t newest_token = 0;
+  int created = 0;   // keys
+  int removed = 0;   // and those that went
   int modified = 0;  // calls of BeginChange
   int looked = 0;    // and of Look
   uint64_t changed = 0;

@@ -162,6 +162,26 @@ TEST(Locks, HandsOverInTheOrderOfArrival) {
   EXPECT_EQ(world.granted, (std::vector<uint64_t>{ids[0], ids[2]}));
 }
 
+// By a release, by the end of a lease, by a break: as a lock of another mode, too.
+TEST(Locks, AHandOverCreatesAndRemovesNoKey) {
+  LockWorld world;
+  world.Acquire(world.Request("a", {"k"}, {.lease_ms = 1000, .session = 1}));
+  for (const char* owner : {"b", "c"}) world.Acquire(world.Request(owner, {"k"}), 5000);
+  for (const char* owner : {"d", "e"})
+    world.Acquire(world.Request(owner, {"k"}, Leased(kReader)), 5000);
+  world.Release("k", "a");
+  EXPECT_NE(world.At("k")->FindOwner("b"), nullptr);
+  EXPECT_FALSE(world.locks.HoldsAny(1));
+  world.Advance(1000);  // its lease ends
+  EXPECT_NE(world.At("k")->FindOwner("c"), nullptr);
+  world.locks.Break(world.Name("k"), 0, world.now());
+  EXPECT_EQ(world.At("k")->holders().size(), 2u);
+  EXPECT_EQ(world.created, 1);
+  EXPECT_EQ(world.removed, 0);
+  for (const char* owner : {"d", "e"}) world.Release("k", owner);
+  EXPECT_EQ(world.removed, 1);
+}
+
 TEST(Locks, ReadersDoNotOvertakeAWaitingWriter) {
   LockWorld world;
   ASSERT_EQ(world.Acquire(world.Request("r1", {"k"}, Leased(kReader))).outcome, kGranted);

@@ -45,12 +45,12 @@ class Seen {
 // The one space of a server.
 struct OneSpace final : Spaces {
   std::string_view name() const override { return kDefault; }
-  std::string Enter(CommandCall&, std::string_view) override { return "ERR"; }
+  Fault Enter(CommandCall&, std::string_view) override { return "ERR"; }
   std::vector<Info> List() override { return {}; }
   bool Delete(std::string_view) override { return false; }
-  std::string Copy(std::string_view, std::string_view) override { return "ERR"; }
+  Fault Copy(std::string_view, std::string_view) override { return "ERR"; }
   int Listen(std::string_view, std::string&) override { return -1; }
-  std::string Reset(CommandCall&) override { return "ERR"; }
+  Fault Reset(CommandCall&) override { return "ERR"; }
 };
 
 std::string Everything(TestClient& client) { return client.Run({"INFO", "everything"}).text; }
