@@ -1,5 +1,5 @@
-// The arguments of a request: views into the bytes that a client sent, command name first.
-// They live until the handler returns; a handler that keeps one longer copies it.
+// The arguments of a request: views into the bytes that a client sent, command name first. They
+// live until the handler returns; a handler that keeps one longer copies it.
 #pragma once
 
 #include <span>

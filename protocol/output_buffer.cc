@@ -27,8 +27,8 @@ void OutputBuffer::AppendSlow(std::string_view bytes) {
   Commit(bytes.size());
 }
 
-// What is committed from now on goes the same way: room that is reserved is scratch, one block of
-// it.
+// Bytes that are committed from now on go the same way: room that is reserved is scratch, one block
+// of it.
 void OutputBuffer::Overflow() {
   overflowed_ = true;
   limit_bytes_ = 0;
@@ -61,7 +61,6 @@ void OutputBuffer::AddBlock(size_t at_least) {
 
 // --- sending
 
-// Stops at what may leave, and at the end of `vectors`; nothing is taken out.
 size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
   size_t left = sendable();
   size_t filled = 0;
@@ -77,8 +76,6 @@ size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
   return filled;
 }
 
-// Whole blocks that are sent are freed at once, so a slow reader of a large reply gives memory back
-// as it reads.
 void OutputBuffer::Consume(size_t n) {
   ABSL_HARDENING_ASSERT(n <= bytes_);
   bytes_ -= n;
@@ -138,7 +135,6 @@ void OutputBuffer::DropLast(size_t n) {
   gone_ += n;
 }
 
-// For audits: walks all blocks.
 bool OutputBuffer::Sound() const {
   size_t bytes = 0, memory = 0;
   for (Block* block = first_; block != nullptr; block = block->next) {
@@ -161,7 +157,6 @@ void OutputBuffer::FreeFirst() {
   std::free(block);
 }
 
-// What waited counts as gone, so that positions handed out before stay in order.
 void OutputBuffer::Clear() {
   while (first_ != nullptr) FreeFirst();
   last_ = nullptr;

@@ -25,8 +25,8 @@
 
 namespace sluice {
 
-// It owns its blocks. Append is O(bytes), Peek and Consume O(blocks passed). What waits is bounded
-// by set_limit.
+// It owns its blocks. Append is O(bytes), Peek and Consume O(blocks passed). set_limit bounds the
+// bytes that wait.
 class OutputBuffer {
  public:
   // Sizes with malloc's and our own header taken off, so that the sums are round.
@@ -47,9 +47,8 @@ class OutputBuffer {
   bool overflowed() const { return overflowed_; }
   // --- what may leave: where replies wait for a log, only what was appended before a certain byte
   static constexpr uint64_t kEverything = UINT64_MAX;
-  // Bytes appended ever.
-  // Positions count from the buffer's first byte and never go back, whatever has been sent or
-  // dropped.
+  // Bytes appended ever: positions count from the buffer's first byte and never go back, whatever
+  // has been sent or dropped.
   uint64_t appended() const { return gone_ + bytes_; }
   // The bytes before that position may leave; kEverything, as at the start: all.
   uint64_t may_leave() const { return may_leave_; }
@@ -57,7 +56,7 @@ class OutputBuffer {
   // Whatever the log says, the bytes from that position on stay; kEverything: none. A test double
   // holds answers back so.
   void HoldFrom(uint64_t appended) { held_from_ = appended; }
-  // Of bytes(), those that may leave.
+  // How many of bytes() may leave.
   size_t sendable() const {
     const uint64_t before = may_leave_ < held_from_ ? may_leave_ : held_from_;
     if (before >= appended()) return bytes_;
@@ -67,7 +66,7 @@ class OutputBuffer {
   uint64_t gone() const { return gone_; }
 
   // --- the end of what waits, for a test double
-  // Of the last `n` bytes (all, if there are fewer), the first `count_max`.
+  // Copies the first `count_max` of the last `n` bytes (of all, if there are fewer).
   std::string CopyLast(size_t n, size_t count_max) const;
   // Drops the last `n` bytes, or all. appended() stays as it is, so that no position that was noted
   // stands for bytes which come later: what is left may leave a little late, never too early.
@@ -98,13 +97,14 @@ class OutputBuffer {
       Overflow();
   }
 
-  // Fills `vectors` with what is to be sent first, and may be; returns how many were filled.
-  // The vectors point into the blocks: valid until the next Append, Consume or Clear.
+  // Fills `vectors` with what is to be sent first, and may be; returns how many were filled. The
+  // vectors point into the blocks: valid until the next Append, Consume or Clear.
   size_t Peek(iovec* vectors, size_t count) const;
-  // Forgets the first `n` <= bytes() bytes: they are sent.
+  // Forgets the first `n` <= bytes() bytes: they are sent. Frees blocks as they are sent, so a slow
+  // reader of a large reply gives memory back as it reads.
   void Consume(size_t n);
-  // Gives up the spare block that Consume keeps (for clients that fall idle). What is still to be
-  // sent stays.
+  // Gives up the spare block that Consume keeps (for clients that fall idle). Bytes still to be
+  // sent stay.
   void ReleaseMemory() {
     if (!empty()) return;
     // So much that room for one more reply may not have been left.
@@ -113,9 +113,10 @@ class OutputBuffer {
     released_at_ = gone;
     Clear();
   }
-  // Forgets everything and owns nothing.
+  // Forgets everything and owns nothing. Bytes that waited count as gone, so that positions handed
+  // out before stay in order.
   void Clear();
-  // Whether its counts are those of its blocks.
+  // Whether its counts are those of its blocks. For audits: walks all blocks.
   bool Sound() const;
 
  private:

@@ -137,7 +137,6 @@ std::string Reply::ToText() const {
 
 // --- reading
 
-// `at` moves over what was read; only a whole reply makes it consumed.
 std::optional<Reply> ReplyReader::Read(std::string_view bytes) {
   consumed_ = 0;
   failed_ = false;
@@ -177,7 +176,7 @@ bool ReplyReader::ReadNumber(std::string_view bytes, size_t& at, int64_t& number
   return true;
 }
 
-// What follows '$' or '=': a length line, so many bytes and CRLF.
+// Reads what follows '$' or '=': a length line, so many bytes and CRLF.
 bool ReplyReader::ReadBlob(std::string_view bytes, size_t& at, Reply& out) {
   int64_t length;
   if (!ReadNumber(bytes, at, length)) return false;
@@ -196,8 +195,8 @@ bool ReplyReader::ReadBlob(std::string_view bytes, size_t& at, Reply& out) {
   return true;
 }
 
-// What follows an aggregate's mark: a count line and the elements. Memory grows with what has come,
-// never with what a peer says will come.
+// Reads what follows an aggregate's mark: a count line and the elements. Memory grows with what has
+// come, never with what a peer says will come.
 bool ReplyReader::ReadElements(std::string_view bytes, size_t& at, int depth, int per_count,
                                Reply& out) {
   int64_t count;
@@ -216,7 +215,6 @@ bool ReplyReader::ReadElements(std::string_view bytes, size_t& at, int depth, in
   return true;
 }
 
-// One case a mark: lines, numbers, blobs and aggregates. The first byte says all of the kind.
 bool ReplyReader::ReadValue(std::string_view bytes, size_t& at, int depth, Reply& out) {
   using Kind = Reply::Kind;
   if (at >= bytes.size()) return false;

@@ -37,7 +37,7 @@ struct Reply {
   Kind kind = Kind::kNull;
   int64_t integer = 0;  // kInteger, kBool
   std::string text;     // bytes of a scalar (kDouble: its text; kVerbatim: "txt:...")
-  // Of an aggregate; a map's keys and values alternate. An attribute stands before the element that
+  // An aggregate's; a map's keys and values alternate. An attribute stands before the element that
   // it describes and is not counted in the aggregate's length; at the top it is a reply of its own.
   std::vector<Reply> elements;
 
@@ -49,17 +49,17 @@ struct Reply {
   std::string ToText() const;
 };
 
-// Reading is O(bytes). What is incomplete is read again from its start, so a caller that gets a
+// Reading is O(bytes). An incomplete reply is read again from its start, so a caller that gets a
 // large reply in small pieces does better to gather some before it asks.
 class ReplyReader {
  public:
-  // What a peer may nest: reading recurses once a level.
+  // Levels that a peer may nest: reading recurses once a level.
   static constexpr int kDepthMax = 128;
   static constexpr int64_t kElementsMax = 1LL << 31;  // of one aggregate
 
-  // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()).
-  // On success consumed() is its size.
-  // Invariant: no state is kept between calls but the outcome of the last one.
+  // Reads one reply at the start of `bytes`; null while incomplete or after an error (failed()). On
+  // success consumed() is its size. Invariant: no state is kept between calls but the outcome of
+  // the last one.
   std::optional<Reply> Read(std::string_view bytes);
   size_t consumed() const { return consumed_; }
   bool failed() const { return failed_; }

@@ -18,7 +18,8 @@
 namespace sluice {
 namespace {
 
-// What Redis reads at once. A line end further out than this beyond the bound is never seen there.
+// Redis reads so much at once. A line end further out than this beyond the bound is never seen
+// there.
 constexpr size_t kReadBytes = 16 * 1024;
 constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
 
@@ -59,12 +60,11 @@ bool EndsArgument(char c) {
 
 // --- arrays
 
-// A request that was incomplete is always gone on with by the careful way, which knows where it
-// was.
 ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
                                 std::vector<std::string_view>& arguments) {
   if (window.empty()) return ParseStatus::kIncomplete;
   if (window.front() != '*') return ParseInline(window, arguments);
+  // The careful way goes on with an incomplete request: it knows where it was.
   if (!partial_ && ParseWholeArray(window, limits, arguments)) [[likely]] {
     return ParseStatus::kRequest;
   }
@@ -89,8 +89,6 @@ RequestParser::Step RequestParser::Fail(std::string sentence) {
   return Step::kError;
 }
 
-// The fast path: the whole array is in the window, with nothing unusual in it. Else false, with
-// nothing changed.
 bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
                                     std::vector<std::string_view>& arguments) {
   if (window.size() < kSmallestBulkBytes) return false;
@@ -101,7 +99,7 @@ bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& 
   const char* const end = window.data() + window.size();
   uint32_t count;
   const char* at = ReadHeader(window.data(), end, '*', count);
-  // So many bulks take so many bytes at the least: what is made room for below has been sent.
+  // So many bulks take so many bytes at the least: room is made below only for what has been sent.
   if (at == nullptr || count == 0 || count > count_max ||
       static_cast<ptrdiff_t>(count * kSmallestBulkBytes) > end - at) {
     return false;

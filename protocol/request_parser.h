@@ -67,10 +67,10 @@ class RequestParser {
   // While kIncomplete in the middle of a bulk: how many bytes the whole request will have at the
   // least, so that the caller can size its buffer once; else 0. A peer said so: clamp it.
   size_t bytes_wanted() const { return partial_ ? partial_->bytes_wanted : 0; }
-  // Of an incomplete request: how much has been parsed into arguments, and how long these are.
+  // How much of an incomplete request has been parsed into arguments, and how long these are.
   size_t parsed_bytes() const { return partial_ ? partial_->position : 0; }
   size_t argument_bytes() const { return partial_ ? partial_->argument_bytes : 0; }
-  // What it keeps of a request that is not complete; O(1).
+  // The memory it keeps for a request that is not complete; O(1).
   size_t MemoryBytes() const {
     return partial_ ? sizeof(Partial) + partial_->pieces.capacity() * sizeof(Piece) : 0;
   }
@@ -98,7 +98,8 @@ class RequestParser {
   };
   enum class Step : uint8_t { kDone, kIncomplete, kError };
 
-  // The fast way, and the careful one with its steps.
+  // The fast way, for a whole array in the window without anything unusual (else false, with
+  // nothing changed), and the careful one with its steps.
   bool ParseWholeArray(std::string_view window, const ParseLimits& limits,
                        std::vector<std::string_view>& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,

@@ -80,9 +80,8 @@ struct Bytes {
   }
 };
 
-// LZF: literal runs and references to bytes before.
-// The result is checked against its announced size at every step, so a small payload cannot grow
-// without end.
+// LZF: literal runs and references to bytes before them. The result is checked against its
+// announced size at every step, so a small payload cannot grow without end.
 bool Decompress(std::string_view packed, size_t size, std::string& out) {
   if (size > kCodeBytesMax) return false;
   Bytes in{packed};
@@ -142,7 +141,7 @@ std::string WriteFunctionDump(std::span<const std::string_view> codes) {
   return out;
 }
 
-// The seal first: version and checksum. What is wrong behind a sound seal is told in its place.
+// Reads the seal first (version and checksum). A fault behind a sound seal is told in its place.
 std::optional<FunctionDump> ReadFunctionDump(std::string_view payload) {
   if (payload.size() < kFooterBytes) return std::nullopt;
   Bytes footer{payload.substr(payload.size() - kFooterBytes)};

@@ -23,8 +23,8 @@ struct FunctionDump {
 
 // Never compressed: any reader takes that. O(bytes).
 std::string WriteFunctionDump(std::span<const std::string_view> codes);
-// Null: not whole, or not of a version that is known. What a sealed payload holds beside functions
-// is told in its place: after the libraries before it, which may have faults of their own.
+// Null: not whole, or of an unknown version. Things other than functions in a sealed payload are
+// told in their place: after the libraries before them, which may have faults of their own.
 std::optional<FunctionDump> ReadFunctionDump(std::string_view payload);
 
 }  // namespace sluice

@@ -116,7 +116,6 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
   return loaded;
 }
 
-// Compiles and runs a library's code, which registers its functions.
 bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std::string& error) {
   lua_State* const L = lua_->lua();
   lua_->BeginCompiling();
@@ -153,8 +152,8 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
 
 // --- restoring
 
-// Loaded onto a shelf of its own, so that a fault in the last library leaves no trace of the first.
 bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::string& error) {
+  // A shelf of its own, so that a fault in the last library leaves no trace of the first.
   Shelf added;
   for (const std::string& code : dump.codes) {
     if (!LoadInto(added, code, /*replace=*/false, error)) break;
@@ -173,8 +172,8 @@ bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::st
   return true;
 }
 
-// Whether all of `added` can stand beside what stays.
-// Two questions: is a library's name taken, and is a function's name taken by a library that stays.
+// Whether all of `added` can stand beside the libraries that stay: neither a library's name is
+// taken, nor a function's name by a library that stays.
 bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& error) const {
   if (policy == Policy::kFlush) return true;
   for (const auto& [name, library] : added.libraries) {
@@ -221,7 +220,6 @@ void FunctionLibraries::Clear(Shelf& shelf) {
   while (!shelf.libraries.empty()) Remove(shelf, shelf.libraries.begin());
 }
 
-// The compiled functions go with the next cycle of Lua's collector.
 void FunctionLibraries::Forget(const FunctionLibrary& library) {
   lua_->LiftBound();
   for (const LibraryFunction& function : library.functions) {
@@ -239,13 +237,11 @@ bool FunctionLibraries::Delete(std::string_view name) {
   return true;
 }
 
-// The whole Lua state goes, and with it all memory of the functions.
 void FunctionLibraries::Flush() {
   current_ = {};
   lua_.reset();
 }
 
-// O(libraries): asked for by INFO and MEMORY alone.
 size_t FunctionLibraries::code_bytes() const {
   size_t bytes = 0;
   for (const auto& [name, library] : current_.libraries) {

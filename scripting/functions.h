@@ -37,9 +37,8 @@ struct FunctionLibrary {
 // Find is O(log n).
 class FunctionLibraries {
  public:
-  // What becomes of libraries that are there when others are restored.
-  // FUNCTION RESTORE's word: names that are taken are a fault, are replaced, or are all flushed
-  // first.
+  // FUNCTION RESTORE's policy: names that are taken are a fault, or are replaced, or all libraries
+  // are flushed first.
   enum class Policy : uint8_t { kAppend, kReplace, kFlush };
   using Libraries = std::map<std::string, std::unique_ptr<FunctionLibrary>, std::less<>>;
 
@@ -51,15 +50,15 @@ class FunctionLibraries {
   bool Restore(const FunctionDump& dump, Policy policy, std::string& error);
   // False when there is none of that name.
   bool Delete(std::string_view name);
-  // FUNCTION FLUSH: all libraries, and the Lua state with them. Nothing may be running.
+  // FUNCTION FLUSH: drops all libraries, and the Lua state with them. Nothing may be running.
   void Flush();
-  // By name in any case; null: unknown.
-  // Valid until the next Load, Restore, Delete or Flush.
+  // By name in any case; null: unknown. Valid until the next Load, Restore, Delete or Flush.
   const LibraryFunction* Find(std::string_view name) const;
 
   const Libraries& all() const { return current_.libraries; }
   size_t function_count() const { return current_.by_name.size(); }
-  // Of the libraries' texts and what finds them; the compiled functions are in lua_bytes().
+  // Counts the libraries' texts and the tables that find them, in O(libraries); the compiled
+  // functions are in lua_bytes().
   size_t code_bytes() const;
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
   // Precondition: a library has been loaded.
@@ -76,13 +75,15 @@ class FunctionLibraries {
 
   const FunctionLibrary* LoadInto(Shelf& shelf, std::string_view code, bool replace,
                                   std::string& error);
-  // Compiles and runs the code below the first line; false: `error` says why.
+  // Compiles and runs the code below the first line, which registers its functions; false: `error`
+  // says why.
   bool Run(std::string_view text, FunctionLibrary& library, std::string& error);
   bool MayJoin(const Shelf& added, Policy policy, std::string& error) const;
   void Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library);
   void Remove(Shelf& shelf, Libraries::iterator library);
   void Clear(Shelf& shelf);
-  // Gives the functions' references in Lua's registry back.
+  // Gives the functions' references in Lua's registry back; Lua's collector frees them in its next
+  // cycle.
   void Forget(const FunctionLibrary& library);
 
   CommandPort& port_;

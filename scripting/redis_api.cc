@@ -71,7 +71,7 @@ void BorrowRoom(LuaState& state, int count) {
 // Runs the command whose words are the arguments of this C function and pushes the reply. True when
 // it is an error.
 bool PushReplyOf(lua_State* L, int count) {
-  // What a command may cost is not known, so every tenth asks whether to go on.
+  // The cost of a command is not known, so every tenth asks whether to go on.
   constexpr size_t kCallUnits = LuaState::kHookInstructions / 10;
   LuaState& state = LuaState::Of(L);
   state.Work(L, kCallUnits);
@@ -274,7 +274,7 @@ constexpr NamedFunction kApiFunctions[] = {
 constexpr NamedNumber kReplication[] = {
     {"REPL_NONE", 0}, {"REPL_SLAVE", 2}, {"REPL_REPLICA", 2}, {"REPL_AOF", 1}, {"REPL_ALL", 3}};
 constexpr NamedFunction kAcl[] = {{"acl_check_cmd", AclCheckCommand}};
-// What functions of a library do not have.
+// Functions of a library do not have these.
 constexpr NamedFunction kScriptFunctions[] = {
     {"breakpoint", Breakpoint},
     {"debug", Debug},

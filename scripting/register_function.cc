@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-// What register_function was given; views of strings that its arguments keep alive.
+// The arguments of register_function; views of strings that they keep alive.
 struct Given {
   std::string_view name;
   bool has_name = false;
@@ -35,8 +35,8 @@ std::string_view TextAt(lua_State* L, int index) {
 
 int Fail(lua_State* L, std::string_view sentence) { return RaiseError(L, sentence); }
 
-// The flags of the array on top of the stack.
-// Fail does not return: each of these readers jumps out through it.
+// The flags of the array on top of the stack. Fail does not return, so each of these readers jumps
+// out through it.
 uint32_t ReadFlags(lua_State* L) {
   uint32_t flags = 0;
   for (int i = 1;; ++i) {
@@ -125,8 +125,8 @@ Given ReadArguments(lua_State* L) {
 
 // --- the function
 
-// What can raise comes first: once the function is in the registry nothing may jump out before it
-// is noted.
+// Steps that can raise come first: once the function is in the registry nothing may jump out before
+// it is noted.
 int RegisterFunction(lua_State* L) {
   LuaState& state = LuaState::Of(L);
   auto* const functions = static_cast<std::vector<LibraryFunction>*>(state.loading);

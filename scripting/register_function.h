@@ -13,7 +13,7 @@ namespace sluice {
 inline constexpr std::string_view kBadFunctionName =
     "Library names can only contain letters, numbers, or underscores(_) and must be at least one "
     "character long";
-// Of libraries and of functions: letters, digits and underscores, at least one.
+// Names of libraries and of functions: letters, digits and underscores, at least one.
 bool IsFunctionName(std::string_view name);
 
 // From here to EndLoading code sees the loader's globals and `functions` takes what it registers.

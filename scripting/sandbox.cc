@@ -17,14 +17,15 @@
 namespace sluice {
 namespace {
 
-// What of the base library stays; the others (dofile, getfenv, module, newproxy ...) are not there.
+// Names of the base library that stay; the others (dofile, getfenv, module, newproxy ...) are not
+// there.
 constexpr const char* kBase[] = {
     "_VERSION", "assert",   "collectgarbage", "coroutine", "error", "gcinfo", "ipairs",
     "pairs",    "rawequal", "select",         "tonumber",  "type",  "unpack", "xpcall",
 };
 
-// Room for all globals, each in its own place: every script looks up four or five.
-// Lua's tables put colliding keys into free places: in a sparse one most names are found at once.
+// Room for all globals, each in its own place: every script looks up four or five. Lua's tables put
+// colliding keys into free places, so in a sparse one most names are found at once.
 constexpr int kGlobalsRoom = 256;
 
 // __index of the globals: Redis's error for a name that is not there, also after a typo.
@@ -302,8 +303,7 @@ void ProtectGlobals(lua_State* L) {
   lua_replace(L, LUA_GLOBALSINDEX);
 }
 
-// A text that the parser is given in pieces.
-// The first piece may be the blank that makes bytecode a text.
+// A text that the parser is given in pieces; the first may be the blank that makes bytecode a text.
 struct Pieces {
   const char* at;
   size_t left;

@@ -19,7 +19,7 @@ namespace {
 // have it too. Setting it makes hex digits lower-case. It would also make digits of the control
 // characters 0x10 to 0x19; those have neither this bit nor the next higher one, and are refused.
 constexpr uint64_t kLowerBits = 0x2020202020202020;
-// Of a script, in the tables that find it.
+// A script's share of the tables that find it.
 constexpr size_t kTableBytes = 48;
 constexpr std::string_view kFull =
     "ERR the scripts of SCRIPT LOAD take as much memory as they may: SCRIPT FLUSH forgets them";
@@ -75,9 +75,8 @@ Script* ScriptCache::FindText(std::string_view text, std::string_view sha1) cons
 
 // --- loading
 
-// Known texts first, without a SHA1. The flags are read before the code is compiled, as in Redis:
-// their errors come first.
 const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& error) {
+  // Known texts first: short ones need no SHA1.
   std::array<char, 40> sha1{};
   if (IsLong(text)) sha1 = Sha1Hex(text);
   if (Script* const found = FindText(text, {sha1.data(), sha1.size()})) {
@@ -117,8 +116,6 @@ const Script* ScriptCache::Load(std::string_view text, bool stays, std::string& 
   return &script;
 }
 
-// What the code takes of memory is measured around the parser; its largest block decides how often
-// the hook has to come while it runs.
 bool ScriptCache::Compile(std::string_view code, Script& script, std::string& error) {
   lua_State* const L = lua_->lua();
   lua_->TakeLargestBlock();
@@ -150,7 +147,6 @@ bool ScriptCache::Compile(std::string_view code, Script& script, std::string& er
 
 // --- those that may go, by their last use
 
-// A doubly linked list through the scripts themselves: O(1) to use, to evict, to take out.
 void ScriptCache::MakeNewest(Script& script) {
   script.older = newest_;
   script.newer = nullptr;
@@ -190,8 +186,8 @@ void ScriptCache::EvictOldest() {
   by_sha1_.erase(std::bit_cast<Hex>(script.sha1));
 }
 
-// The tables that point go before the one that owns.
 void ScriptCache::Flush() {
+  // The tables that point go before the one that owns.
   by_text_.clear();
   last_ = oldest_ = newest_ = nullptr;
   by_sha1_.clear();

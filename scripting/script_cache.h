@@ -3,9 +3,9 @@
 // computed again; a long one by its SHA1, which takes no longer.
 //
 // Scripts that were given to SCRIPT LOAD stay until they are flushed, for a client that loads one
-// counts on its SHA1; they take kKeptScriptBytesMax at most. Of the others, which only EVAL has
-// sent, those used last stay, up to kEvictableBytesMax: a client that builds a text of its own for
-// each call takes no more than that from all others.
+// counts on its SHA1; they take kKeptScriptBytesMax at most. The others, which only EVAL has sent,
+// stay by their last use, up to kEvictableBytesMax: a client that builds a text of its own for each
+// call takes no more than that from all others.
 #pragma once
 
 #include <array>
@@ -46,8 +46,8 @@ struct Script {
 // Find, Use and a Load of a known text are O(1); a new text costs its compiling and its SHA1.
 class ScriptCache {
  public:
-  // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size.
-  // Counted are texts, tables and what Lua took while it compiled.
+  // Some 13,000 scripts of a kilobyte; Redis 7.4 keeps the last 500 of any size. Texts, tables and
+  // what Lua took while it compiled are counted.
   static constexpr size_t kEvictableBytesMax = 32UL << 20;
 
   // `hash_key` is the secret of the tables that find what clients send.
@@ -56,13 +56,14 @@ class ScriptCache {
         by_sha1_(0, BySha1(hash_key), BySha1(hash_key)),
         by_text_(0, ByText(hash_key), ByText(hash_key)) {}
 
-  // Null: unknown. `sha1` in hex of any case.
-  // The pointer is valid until the next Load or Flush: either may free a script.
+  // Null: unknown. `sha1` in hex of any case. The pointer is valid until the next Load or Flush:
+  // either may free a script.
   const Script* Find(std::string_view sha1) const;
   // The same, to be run: it counts as used now.
   const Script* Use(std::string_view sha1);
-  // The script with that text, compiled if it is new; null: `error` says why not. `stays`: SCRIPT
-  // LOAD. Others that were used longest ago may go for it, so it counts as used now.
+  // The script with that text, compiled if it is new; null: `error` says why not, a fault of its
+  // flags before one of its code, as in Redis. `stays`: SCRIPT LOAD. Others that were used longest
+  // ago may go for it, so it counts as used now.
   const Script* Load(std::string_view text, bool stays, std::string& error);
   // Forgets all, and the Lua state with them. Nothing may be running.
   void Flush();
@@ -71,7 +72,7 @@ class ScriptCache {
   size_t size() const { return by_sha1_.size(); }
   size_t evicted() const { return evicted_; }
   void ResetStatistics() { evicted_ = 0; }
-  // Of the texts and what finds them; the compiled functions are in lua_bytes().
+  // Counts the texts and the tables that find them; the compiled functions are in lua_bytes().
   size_t text_bytes() const { return text_bytes_; }
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
   // Precondition: a script has been loaded.
@@ -104,9 +105,10 @@ class ScriptCache {
   static bool IsLong(std::string_view text) { return text.size() > 16 * 1024; }
   Script* FindScript(std::string_view sha1) const;
   Script* FindText(std::string_view text, std::string_view sha1) const;
-  // Compiles what follows the shebang; false: `error` says why not.
+  // Compiles what follows the shebang, and notes the memory it took and its largest block, which
+  // decides how often the hook comes while it runs; false: `error` says why not.
   bool Compile(std::string_view code, Script& script, std::string& error);
-  // Of the order of use.
+  // The order of use: a doubly linked list through the scripts, O(1) to use, to evict, to take out.
   void MakeNewest(Script& script);
   void TakeOut(Script& script);
   void Touch(Script& script) {

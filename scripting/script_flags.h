@@ -1,4 +1,4 @@
-// What a script or function declares about itself: the flags of a shebang line ("#!lua
+// Declarations of a script or function about itself: the flags of a shebang line ("#!lua
 // flags=no-writes,allow-oom") or of redis.register_function, and the line itself.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-// Bits: a script may have several. What Redis means by each stands below; the server acts on
+// Bits: a script may have several. Redis's meaning of each stands below; the server acts on
 // no-writes, and shows the others in FUNCTION LIST.
 enum ScriptFlag : uint32_t {
   // no-writes              its writes are errors; it may run as EVAL_RO and FCALL_RO

@@ -26,9 +26,8 @@ struct ScriptFailure {
 };
 
 // EVAL: KEYS and ARGV are globals. FCALL: they are the function's two arguments. True when it
-// returned, and its value has been answered.
-// Costs what the script does; a slow one calls CommandPort::Interrupt from its hook. Not
-// re-entrant: a script cannot run a script.
+// returned, and its value has been answered. Costs what the script does; a slow one calls
+// CommandPort::Interrupt from its hook. Not re-entrant: a script cannot run a script.
 bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFailure& failure);
 
 }  // namespace sluice

@@ -72,7 +72,7 @@ class Disk {
   // Makes `bytes` the file's content: after a crash it is the old or the new one, and on return the
   // new one is durable. Permissions of an old file are kept.
   virtual int Replace(const std::string& path, std::string_view bytes) = 0;
-  // What the shell's pattern matches, sorted; nothing is no error.
+  // The paths that the shell's pattern matches, sorted; none is no error.
   virtual std::vector<std::string> Match(const std::string& pattern) = 0;
   // Independent of later changes of the working directory.
   virtual std::string Absolute(const std::string& path) = 0;

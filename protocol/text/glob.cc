@@ -65,13 +65,11 @@ void Glob::AddCharacter(uint32_t character) {
   bytes_.push_back(static_cast<char>(character));
 }
 
-// The class whose '[' is at pattern[at]; `at` moves to its ']'. A class without a ']' ends
-// with the pattern.
 Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
   const bool negated = ++at < pattern.size() && pattern[at] == '^';
   if (negated) ++at;
   Class exact;  // after a '\' case is not ignored
-  // Of the folded bytes: how many more ranges hold each than the one before.
+  // How many more ranges hold each folded byte than the one before.
   std::array<int, 257> begun = {};
   const auto add = [&](int low, int high) {
     if (low > high) return;
@@ -109,9 +107,8 @@ Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
 
 // --- matching
 
-// Precondition: the text has so many bytes from `at` on.
 // Compares one piece, place by place: every piece has a fixed length, as each of its characters
-// stands for one byte.
+// stands for one byte. Precondition: the text has so many bytes from `at` on.
 bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   for (size_t i = piece.begin; i < piece.end; ++i, ++at) {
     ++steps;
@@ -125,7 +122,6 @@ bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t&
   return true;
 }
 
-// Plain pieces by memmem, which is linear; others place by place, with each comparison counted.
 size_t Glob::Find(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   if (plain_) {  // in linear time
     const void* const found =
@@ -138,7 +134,6 @@ size_t Glob::Find(const Piece& piece, std::string_view text, size_t at, size_t& 
   return kNowhere;
 }
 
-// The first and the last piece have their places; every other one is taken where it first comes.
 bool Glob::Matches(std::string_view text) const {
   if (text.empty() || empty_) return text.empty() && empty_;
   if (too_long_ || text.size() < characters_.size()) return false;
@@ -149,6 +144,7 @@ bool Glob::Matches(std::string_view text) const {
   if (pieces_.size() == 1) return text.size() == characters_.size();
   const size_t last_at = text.size() - last.size();
   if (!TakesAt(last, text, last_at, steps)) return false;
+  // The first and the last piece have their places; every other one is taken where it first comes.
   size_t at = first.size();
   for (size_t i = 1; i + 1 < pieces_.size(); ++i) {
     at = Find(pieces_[i], text.substr(0, last_at), at, steps);

@@ -34,7 +34,7 @@ class Glob {
   bool Matches(std::string_view text) const;
 
  private:
-  // What stands between two stars: characters [begin, end) of the pattern.
+  // A part between two stars: characters [begin, end) of the pattern.
   struct Piece {
     size_t begin;
     size_t end;
@@ -44,7 +44,8 @@ class Glob {
 
   void Read(std::string_view pattern);
   void AddCharacter(uint32_t character);
-  // A table of 256 bits: what it costs to make is paid once, and a look-up is constant.
+  // Reads the class whose '[' is at pattern[at]; `at` moves to its ']'. A class without a ']' ends
+  // with the pattern. A table of 256 bits: it is made once, and a look-up is constant.
   Class ReadClass(std::string_view pattern, size_t& at) const;
   bool TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const;
   // Where a piece is first found from `at` on; npos: nowhere.

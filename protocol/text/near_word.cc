@@ -51,7 +51,7 @@ std::string_view NearWord(std::string_view word, std::span<const std::string_vie
     if (candidate.empty() || candidate.size() > kLettersMax) continue;
     const std::string known = LowerCase(candidate);
     const size_t slips = std::min(SlipsBetween(wanted, known), SlipsOfStem(wanted, known));
-    // What shares no letter with it was not meant.
+    // A candidate that shares no letter with the word was not meant.
     if (slips >= least || slips >= std::max(wanted.size(), known.size())) continue;
     least = slips;
     nearest = candidate;

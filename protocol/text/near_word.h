@@ -14,7 +14,7 @@
 
 namespace sluice {
 
-// Of several that are equally near the first. Empty: none is near.
+// The nearest candidate, the first of several; empty: none is near.
 std::string_view NearWord(std::string_view word, std::span<const std::string_view> candidates);
 // "; did you mean 'port'?", or nothing. `before` stands before the candidate: "--".
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> candidates,

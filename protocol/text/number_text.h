@@ -25,8 +25,8 @@ std::optional<uint64_t> ParseCursor(std::string_view text);
 // Redis's string2d (scores): "inf", "-inf", "+5", hex and exponents are fine; empty text, spaces,
 // NaN, and overflow to infinity or underflow to zero are not.
 std::optional<double> ParseDouble(std::string_view text);
-// What strtod takes to the end of the C string (bounds of score ranges): spaces before it, and no
-// text at all, which is 0; beyond the range it is infinite or 0. NaN is refused.
+// Takes what strtod takes to the end of the C string (bounds of score ranges): spaces before it,
+// and no text at all, which is 0; beyond the range it is infinite or 0. NaN is refused.
 std::optional<double> ParseStrtod(std::string_view text);
 // Redis's string2ld (INCRBYFLOAT): as ParseDouble, below kLongDoubleTextMax bytes.
 std::optional<long double> ParseLongDouble(std::string_view text);

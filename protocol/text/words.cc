@@ -13,7 +13,7 @@ bool EndsWord(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 
 constexpr std::string_view kEscapes = "n\nr\rt\tb\ba\a";  // letter and byte
 
-// What is no escape stands for itself.
+// A letter that is no escape stands for itself.
 char Unescaped(char letter) {
   for (size_t i = 0; i < kEscapes.size(); i += 2) {
     if (kEscapes[i] == letter) return kEscapes[i + 1];
@@ -82,9 +82,8 @@ bool SplitWords(std::string_view line, std::vector<std::string>& words) {
   }
 }
 
-// ASCII letters alone, whatever the locale.
 // The inverse of TakeDoubleQuoted: letters where there are such, \x.. for all else that is not
-// printed.
+// printed. ASCII letters alone, whatever the locale.
 std::string QuotedWord(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string quoted = "\"";

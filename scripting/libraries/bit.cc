@@ -14,9 +14,9 @@ namespace {
 //
 // bit.tohex(x [, digits]): the lowest digits, in capitals when their number is negative.
 int ToHex(lua_State* L) {
-  // Normalized as bitop does: the low 32 bits of the number's two's complement.
-  // Adding 2^52 + 2^51 to a double leaves its integer part, rounded, in the lowest bits: the trick
-  // of bitop, which avoids a conversion that may not fit.
+  // Normalized as bitop does: the low 32 bits of the number's two's complement. Adding 2^52 + 2^51
+  // to a double leaves its integer part, rounded, in the lowest bits, without a conversion that may
+  // not fit.
   lua_Number number = luaL_checknumber(L, 1) + 6755399441055744.0;
   uint64_t bits;
   static_assert(sizeof bits == sizeof number);

@@ -1,6 +1,6 @@
 // cjson: what lua-cjson 2.1.0 is to Redis's scripts, to the byte and down to the error texts. All
 // it takes is Lua's own counted memory, and its loops count as work of the script (LuaState::Work).
-// What a script changes in the settings of cjson itself is undone after it.
+// A script's changes to the settings of cjson itself are undone after it.
 #include "scripting/libraries/json.h"
 
 #include <climits>
@@ -39,8 +39,8 @@ int Integer(lua_State* L, int argument, int& setting, int lowest, int highest) {
 constexpr const char* kSwitch[] = {"off", "on", nullptr};
 constexpr const char* kSwitchOrNull[] = {"off", "on", "null", nullptr};
 
-// Sets a choice, by name or as a boolean, and pushes what is set.
-// As lua-cjson's: booleans stand for the first two names.
+// Sets a choice, by name or as a boolean, and pushes it. As lua-cjson's: booleans stand for the
+// first two names.
 int Choice(lua_State* L, int argument, int& setting, const char* const* names = kSwitch) {
   if (!lua_isnil(L, argument)) {
     setting = lua_isboolean(L, argument) ? lua_toboolean(L, argument)
@@ -105,8 +105,8 @@ constexpr luaL_Reg kJsonFunctions[] = {
     {"new", New},
 };
 
-// cjson.new(): another instance, with settings of its own.
-// The stack: the instance, then the settings until all functions have them.
+// cjson.new(): another instance, with settings of its own. The stack holds the instance, then the
+// settings until all functions have them.
 int New(lua_State* L) {
   lua_newtable(L);
   // Plain numbers: there is no destructor that Lua would have to call.

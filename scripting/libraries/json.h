@@ -1,5 +1,5 @@
-// What the two halves of cjson share: the settings of an instance (cjson itself, or what
-// cjson.new() makes). Its functions find them in their first upvalue.
+// The settings of an instance of cjson (cjson itself, or one of cjson.new()), which its two halves
+// share. Its functions find them in their first upvalue.
 //
 // cjson.encode{1, 2, {a = true}}  -> [1,2,{"a":true}]       cjson.decode('{"a":[1,null]}')
 // cjson.encode{}                  -> {}                     -> {a = {1, cjson.null}}
@@ -22,9 +22,8 @@ struct JsonSettings {
   int keep_buffer = 1;     // answered, and nothing else: no buffer outlives a call here
 };
 
-// Upvalues of a function of cjson. The second is room for a userdata while the function works.
-// An upvalue holds the userdata so that an error which jumps out leaves it where ResetJson finds
-// it.
+// Upvalues of a function of cjson. The second holds a userdata while the function works, so that an
+// error which jumps out leaves it where ResetJson finds it.
 inline constexpr int kJsonSettings = 1;
 inline constexpr int kJsonRoom = 2;
 

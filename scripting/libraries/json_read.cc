@@ -38,7 +38,7 @@ constexpr const char* kTokenNames[] = {
 
 // --- characters
 
-// What a character begins, made by the compiler: one load a character.
+// The token that a character begins, in a table made by the compiler: one load a character.
 constexpr struct TokenTable {
   Token of[256] = {};
   constexpr Token& At(char c) { return of[static_cast<unsigned char>(c)]; }
@@ -57,7 +57,7 @@ constexpr struct TokenTable {
   }
 } kTokens;
 
-// What stands behind a backslash; 0: nothing may.
+// The character that an escape stands for; 0: it may not follow a backslash.
 char Unescaped(char escape) {
   switch (escape) {
     case '"':

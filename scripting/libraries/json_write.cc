@@ -140,9 +140,9 @@ class JsonWriter {
     }
   }
 
-  // Of the table on top, as an array; -1 or 0: it is an object.
-  // One walk over all keys: the highest, and how many there are. {[1]=1,[2]=2} is an array,
-  // {[1]=1,a=2} is not, {} is an object.
+  // The length of the table on top as an array; -1 or 0: it is an object. Walks once over all keys,
+  // for the highest and their number: {[1]=1,[2]=2} is an array, {[1]=1,a=2} is not, {} is an
+  // object.
   int ArrayLength() {
     int highest = 0;
     int count = 0;
@@ -153,7 +153,7 @@ class JsonWriter {
         lua_pop(L_, 2);
         return -1;
       }
-      // What does not fit becomes what the conversion to int gives on x86-64.
+      // A key that does not fit becomes what the conversion to int gives on x86-64.
       if (key > highest) highest = key <= INT32_MAX ? static_cast<int>(key) : INT32_MIN;
       ++count;
       lua_pop(L_, 1);

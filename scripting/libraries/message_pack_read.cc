@@ -12,7 +12,7 @@ namespace {
 // kEnd: the text ends too soon; kFormat: a byte that begins nothing.
 enum class ReadFault : uint8_t { kNone, kEnd, kFormat };
 
-// What is left of the text. After a fault nothing more is pushed, and the caller raises it.
+// The rest of the text. After a fault nothing more is pushed, and the caller raises it.
 struct Input {
   const char* at;
   size_t left;

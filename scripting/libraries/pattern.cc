@@ -57,9 +57,8 @@ bool IsOfClass(int c, int name) {
   return std::islower(name) ? is : !is;
 }
 
-// `set` points to [, `last` to its ].
-// A class, a range or a character after the other; a ']' as the first is a member, as is a '-' at
-// an end.
+// `set` points to [, `last` to its ]. Members are classes, ranges and characters; a ']' as the
+// first is a member, as is a '-' at an end.
 bool IsOfSet(int c, const char* set, const char* last) {
   bool member = true;
   if (set[1] == '^') {
@@ -95,14 +94,13 @@ bool Pattern::SkipAnchor() {
 
 void Pattern::Work(size_t steps) { state_.Work(L_, steps); }
 
-// Captures of a try before are forgotten.
 const char* Pattern::MatchAt(const char* at) {
   captures_ = 0;
   return Match(at, source_);
 }
 
-// Recurs for items that may match in several ways; others follow each other in the loop.
 const char* Pattern::Match(const char* at, const char* item) {
+  // Recurs for items that may match in several ways; the others follow each other in this loop.
   while (true) {
     Work(1);
     switch (*item) {
@@ -147,7 +145,6 @@ const char* Pattern::Match(const char* at, const char* item) {
   }
 }
 
-// The three items that look like a class and are none: %b, %f and %1 to %9.
 bool Pattern::MatchSpecial(const char*& at, const char*& item) {
   if (item[1] == 'b') {
     at = Balanced(at, item + 2);
@@ -214,7 +211,6 @@ const char* Pattern::CloseCapture(const char* at, const char* item) {
 
 // --- single items
 
-// %bxy: from an x to the y that balances it.
 const char* Pattern::Balanced(const char* at, const char* item) {
   if (item[0] == '\0' || item[1] == '\0') luaL_error(L_, "unbalanced pattern");
   if (*at != item[0]) return nullptr;
@@ -247,7 +243,6 @@ bool Pattern::Frontier(const char* at, const char* set, const char* behind) {
   return !IsOfSet(Code(before), set, behind - 1) && IsOfSet(Code(*at), set, behind - 1);
 }
 
-// Whether the character there is one of the item, which ends at `behind`.
 inline bool Pattern::Single(const char* at, const char* item, const char* behind) {
   if (at >= end_) return false;
   switch (*item) {
@@ -286,7 +281,6 @@ inline const char* Pattern::BehindItem(const char* item) {
 
 // --- results
 
-// %1 before its capture is closed is at fault, as is one that is not there.
 int Pattern::CaptureAt(int digit) {
   const int index = digit - '1';
   if (index < 0 || index >= captures_ || capture_[index].length == kUnfinished) {
@@ -303,7 +297,6 @@ int Pattern::LastOpen() {
   return luaL_error(L_, "invalid pattern capture");
 }
 
-// `from` null: the captures alone, as string.find wants them.
 int Pattern::PushCaptures(const char* from, const char* to) {
   const int count = captures_ == 0 && from ? 1 : captures_;
   luaL_checkstack(L_, count, "too many captures");

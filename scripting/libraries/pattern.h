@@ -34,11 +34,11 @@ class Pattern {
   // The pattern began with ^, which has been taken off (SkipAnchor).
   bool SkipAnchor();
 
-  // Where a match that begins at `at` ends, or null.
+  // Where a match that begins at `at` ends, or null. Forgets the captures of the try before.
   const char* MatchAt(const char* at);
 
-  // Of the match from `from` to `to`: pushes all captures, or the whole if there are none (and
-  // `from` is not null); how many. And one of them.
+  // Pushes all captures of the match from `from` to `to`, or the whole if there are none; how many.
+  // `from` null: the captures alone, as string.find wants them. PushCapture pushes one.
   int PushCaptures(const char* from, const char* to);
   void PushCapture(int index, const char* from, const char* to);
 
@@ -49,21 +49,23 @@ class Pattern {
 
   // Each answers where the match of the whole rest ends if it goes on from `at`, or null.
   const char* Match(const char* at, const char* item);
-  // Matches an item that begins with the escape and moves behind it, `at` becoming null where it
-  // does not match. False: the item is a class, and nothing has been done.
+  // Matches %b, %f or %1 to %9, which look like a class and are none, and moves behind the item;
+  // `at` becomes null where it does not match. False: the item is a class, and nothing has been
+  // done.
   bool MatchSpecial(const char*& at, const char*& item);
   const char* MostOf(const char* at, const char* item, const char* behind);
   const char* FewestOf(const char* at, const char* item, const char* behind);
   const char* OpenCapture(const char* at, const char* item, ptrdiff_t length);
   const char* CloseCapture(const char* at, const char* item);
-  // Single items that are longer than a character: where they end, or null.
+  // Single items that are longer than a character: where they end, or null. Balanced is %bxy: from
+  // an x to the y that balances it.
   const char* Balanced(const char* at, const char* item);
   const char* Repeated(const char* at, int digit);
   bool Frontier(const char* at, const char* set, const char* behind);
-  // One character against one item.
+  // Whether the character at `at` is one of the item, which ends at `behind`.
   bool Single(const char* at, const char* item, const char* behind);
   const char* BehindItem(const char* item);
-  // Raise if there is no such capture.
+  // Raise if there is no such capture, or if it is not closed yet.
   int CaptureAt(int digit);
   int LastOpen();
   void Work(size_t steps);

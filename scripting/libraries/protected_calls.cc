@@ -8,7 +8,7 @@
 namespace sluice {
 namespace {
 
-// What making a coroutine costs, and what it may do before its own hook counts it.
+// The cost of making a coroutine, and the most it may do before its own hook counts it.
 constexpr size_t kCoroutineUnits = LuaState::kCoroutineHookInstructions;
 
 // The handler of xpcall; the script's is the upvalue. Runs none that could keep a script alive.
@@ -38,7 +38,8 @@ int Resume(lua_State* L) {
   return results;
 }
 
-// What coroutine.wrap makes: the first upvalue is the coroutine, the second Lua's own function.
+// The function that coroutine.wrap makes: the first upvalue is the coroutine, the second Lua's own
+// function.
 int ResumeWrapped(lua_State* L) {
   LuaState& state = LuaState::Of(L);
   state.Enter(lua_tothread(L, lua_upvalueindex(1)));
@@ -68,8 +69,8 @@ int Wrap(lua_State* L) {
 
 // --- the functions
 
-// pcall(function, ...) -> true, results; or false, fault.
-// As Redis's: of an error table the caller sees the text alone.
+// pcall(function, ...) -> true, results; or false, fault. As Redis's: of an error table the caller
+// sees the text alone.
 int ProtectedCall(lua_State* L) {
   if (lua_gettop(L) == 0) {
     lua_pushboolean(L, 0);

@@ -22,7 +22,7 @@ namespace {
 constexpr int kIntegerBytesMax = 32;
 constexpr int kAlignmentDefault = 8;
 
-// What the format has said so far: it holds until it is said otherwise.
+// The settings that the format has made so far; each holds until the next.
 struct Layout {
   bool big = false;
   int alignment = 1;
@@ -44,8 +44,8 @@ int ReadNumber(lua_State* L, const char** format, int otherwise) {
   return number;
 }
 
-// Bytes of one option; 0 for what has no size of its own.
-// Takes the number behind i, I and c off the format.
+// Bytes of one option; 0 for one that has no size of its own. Takes the number behind i, I and c
+// off the format.
 size_t OptionBytes(lua_State* L, char option, const char** format) {
   switch (option) {
     case 'b':
@@ -114,7 +114,7 @@ void Control(lua_State* L, char option, const char** format, Layout& layout) {
 // --- integers of any width: beyond 8 bytes they are extended by zeros, as there
 
 uint64_t ToInteger(lua_Number number) {
-  // What does not fit a C integer becomes what the conversion gives on x86-64.
+  // A number that does not fit a C integer becomes what the conversion gives on x86-64.
   if (number < 0) return static_cast<uint64_t>(Truncated<int64_t>(number));
   if (number < 0x1p64) return static_cast<uint64_t>(number);
   return 0;
@@ -134,7 +134,7 @@ void PutInteger(lua_State* L, luaL_Buffer* out, int argument, bool big, size_t b
 // Small letters are signed.
 bool IsSigned(char option) { return option >= 'a' && option <= 'z'; }
 
-// Of more than 8 bytes the lowest 8 count, in either order.
+// More than 8 bytes: the lowest 8 count, in either order.
 lua_Number GetInteger(const char* data, bool big, bool is_signed, size_t bytes) {
   uint64_t value = 0;
   for (size_t i = 0; i < bytes; ++i) {

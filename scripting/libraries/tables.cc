@@ -95,8 +95,8 @@ int ForEachIndex(lua_State* L) {
 
 // --- sort: Lua's quicksort, of the values from `low` to `high` in slot 1
 
-// Whether the value at one index of the stack comes before the other.
-// Without a function by `<`, whose metamethods count. Indexes are of the stack, from the top.
+// Whether the value at one index of the stack (from the top) comes before the other. Without a
+// function `<` decides, whose metamethods count.
 bool Before(lua_State* L, int one, int other) {
   LuaState& state = LuaState::Of(L);
   state.Work(L, 2);

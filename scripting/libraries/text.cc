@@ -85,9 +85,8 @@ int Match(lua_State* L) { return Search(L, /*find=*/false); }
 
 // --- gmatch
 
-// Upvalues of the iterator: the text, the pattern, how far it has got.
-// The iterator keeps text and pattern alive as its upvalues, and begins each call where the last
-// match ended.
+// The iterator's upvalues are the text, the pattern and how far it has got: they keep both alive,
+// and each call begins where the last match ended.
 int NextMatch(lua_State* L) {
   size_t size = 0;
   const char* const text = lua_tolstring(L, lua_upvalueindex(1), &size);
@@ -200,8 +199,8 @@ int Replace(lua_State* L) {
 
 // --- rep
 
-// string.rep(text, times) -> text, by doubling what is there.
-// The result is made in one piece, whose size is known before it is taken.
+// string.rep(text, times) -> text, by doubling what is there, in one piece whose size is known
+// before it is taken.
 int Repeat(lua_State* L) {
   size_t size = 0;
   const char* const text = luaL_checklstring(L, 1, &size);

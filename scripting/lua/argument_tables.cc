@@ -19,8 +19,8 @@ bool HasMetatable(lua_State* L, int slot) {
   return true;
 }
 
-// The table in `slot` holds `count` values and nothing else.
-// A script may have added fields, or values behind the last: such a table is not used again.
+// Whether the table in `slot` holds `count` values and nothing else: a script may have added
+// fields, or values behind the last, and such a table is not used again.
 bool HoldsNoMore(lua_State* L, int slot, int count) {
   lua_pushnil(L);
   while (lua_next(L, slot)) {
@@ -50,22 +50,20 @@ void PushWords(lua_State* L, Args words) {
 
 // --- the tables that are kept
 
-// The stack is made long enough once: nothing here grows it later.
 void ArgumentTables::Open(lua_State* L) {
+  // Long enough at once: nothing grows the stack later.
   lua_checkstack(L, kSlots + LUA_MINSTACK);
   Open(L, keys_, "KEYS");
   Open(L, arguments_, "ARGV");
 }
 
-// The slots of the tables are nil until a script with so many words comes.
 void ArgumentTables::Open(lua_State* L, Global& global, const char* name) {
   lua_pushstring(L, name);
   global.name = lua_gettop(L);
+  // The slots of the tables are nil until a script with so many words comes.
   lua_settop(L, global.name + 1 + kWordsMax);
 }
 
-// Three ways: too many words, a new table for this run alone; a table that is kept and is still
-// sound, filled again; else a new one, kept.
 void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   const int count = static_cast<int>(words.size());
   if (count > kWordsMax) {
@@ -91,7 +89,6 @@ void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   Show(L, global.name);
 }
 
-// All tables that are kept; the globals show the last ones until they are set.
 void ArgumentTables::Forget(lua_State* L) {
   for (Global* const global : {&keys_, &arguments_}) {
     for (int words = 0; words <= kWordsMax; ++words) {
@@ -103,7 +100,6 @@ void ArgumentTables::Forget(lua_State* L) {
   exact_ = true;
 }
 
-// After a run that took much memory: the table may be large, or hold large texts.
 void ArgumentTables::Clear(lua_State* L, Global& global) {
   if (global.shown != kNone) {
     lua_pushnil(L);

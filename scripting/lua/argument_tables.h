@@ -42,7 +42,7 @@ class ArgumentTables {
     Set(L, keys_, keys);
     Set(L, arguments_, arguments);
   }
-  // Lets go of the tables of the last run and what is in them.
+  // After a run that took much memory: lets go of its tables and what is in them.
   void Clear(lua_State* L) {
     Clear(L, keys_);
     Clear(L, arguments_);
@@ -58,9 +58,11 @@ class ArgumentTables {
   };
 
   static void Open(lua_State* L, Global& global, const char* name);
-  // Lets go of tables that may have grown unseen.
+  // Lets go of all tables that are kept, for they may have grown unseen; the globals show the last
+  // ones until they are set.
   void Forget(lua_State* L);
-  // One of the two globals.
+  // Sets one of the two globals. Too many words get a new table for this run alone; else a table
+  // that is kept and still sound is filled again, or a new one is made and kept.
   void Set(lua_State* L, Global& global, Args words);
   static void Clear(lua_State* L, Global& global);
 

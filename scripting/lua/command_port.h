@@ -41,7 +41,7 @@ class CommandPort {
   // redis.set_repl: whether effects from here on go to the log and to replicas.
   virtual void SetReplication(bool log, bool replicas) = 0;
 
-  // What math.random draws from, script after script.
+  // Feeds math.random, script after script.
   RedisRandom random;
 };
 

@@ -33,9 +33,9 @@ bool IsOfTable(size_t bytes) {
 
 // --- coming and going
 
-// Nothing here is protected: the bound is lifted, and a malloc that fails ends the process.
 LuaState::LuaState(CommandPort& port, Kind kind, void (*fill)(LuaState&))
     : port_(port), kind_(kind) {
+  // Nothing here is protected: the bound is lifted, and a malloc that fails ends the process.
   LiftBound();
   lua_ = lua_newstate(Allocate, this);
   if (!lua_) std::abort();  // malloc failed for a few kilobytes
@@ -57,9 +57,6 @@ LuaState::~LuaState() {
 
 // --- memory
 
-// Lua's one door to memory. It refuses growth beyond the bound by a null, at which Lua 5.1 raises
-// "not enough memory" without collecting first (see MakeRoom). It never refuses to shrink, as Lua
-// expects.
 void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes) {
   LuaState& state = *static_cast<LuaState*>(self);
   if (bytes == 0) {
@@ -85,7 +82,6 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
   return moved;
 }
 
-// What is above the bound, or what a test has chosen.
 bool LuaState::Refuses(size_t sum) {
   if (sum > kMemoryMax) return true;
   if (allocations_until_failure_ < 0 || allocations_until_failure_-- > 0) return false;
@@ -93,9 +89,9 @@ bool LuaState::Refuses(size_t sum) {
   return true;
 }
 
-// A power of two, so that a block that grows byte by byte does not reset the hook each time.
 // The larger the largest object, the longer an instruction may last, the fewer of them until the
-// next hook: 512 MiB / 1 MiB = 512 instructions.
+// next hook: 512 MiB / 1 MiB = 512 instructions. Rounded to a power of two, so that a block that
+// grows byte by byte does not reset the hook each time.
 void LuaState::NoteBlock(size_t bytes) {
   largest_block_ = bytes;
   const size_t every = std::clamp<size_t>(kHookBytes / std::bit_ceil(bytes), 1, kHookInstructions);
@@ -125,9 +121,6 @@ void LuaState::Hook(lua_State* L, lua_Debug*) {
   state.Work(L, static_cast<size_t>(lua_gethookcount(L)) * state.weight());
 }
 
-// A share of work is done.
-// The port may serve other clients inside Interrupt. Its sentence ends the script: as an error
-// table, or as plain text where the parser expects that.
 void LuaState::Ask(lua_State* L) {
   work_left_ = kHookInstructions;
   std::string_view reason;
@@ -161,7 +154,6 @@ bool LuaState::CollectFor(size_t bytes) {
 
 // --- runs
 
-// A script begins with the usual settings, whatever the one before it has set.
 void LuaState::BeginRun(size_t largest_block) {
   resp = 2;
   ending_ = false;
@@ -207,7 +199,6 @@ void LuaState::EndRun() {
   RestoreBound();
 }
 
-// The parser's work is counted by LoadText, which asks between two pieces.
 void LuaState::BeginCompiling() {
   ending_ = false;
   compiling_ = true;

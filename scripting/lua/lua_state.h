@@ -11,9 +11,8 @@
 // (weight()), and the more often the hook comes. Once the port has said no, the script ends:
 // nothing in it catches an error any more (Caught()).
 //
-// What a unit is: an instruction of Lua's; 16 bytes of a text that is copied or searched; a token
-// of JSON; a value of MessagePack; a tenth of a share for each command. 100,000 of them are a
-// share.
+// A unit is an instruction of Lua's; 16 bytes of a text that is copied or searched; a token of
+// JSON; a value of MessagePack; a tenth of a share for each command. 100,000 of them are a share.
 //
 // Errors of Lua are longjmps; what that means for code in C++ is said in lua_api.h.
 //
@@ -44,21 +43,21 @@ namespace sluice {
 // Single-threaded, as all of the engine. Memory is counted by its allocator, to the byte.
 class LuaState {
  public:
-  // Of one state. Redis has no such bound; a script that asks for more gets Lua's own error.
+  // Bound of one state. Redis has none; a script that asks for more gets Lua's own error.
   static constexpr size_t kMemoryMax = 320UL << 20;
   // A share of work: a millisecond or so of plain instructions.
   static constexpr int kHookInstructions = 100'000;
-  // Of a coroutine, which adds what it has counted to its state's units.
+  // A coroutine's share; it adds what it has counted to its state's units.
   static constexpr int kCoroutineHookInstructions = 1000;
   // Bytes that the instructions between two hooks may look at. The slowest look is `<` of strings
   // of zeros, some 5 ns a byte: in a loop of three instructions it comes to a second.
   static constexpr size_t kHookBytes = 512UL << 20;
-  // What is left standing after a run; above it the garbage is collected at once.
+  // Memory that may stay in use after a run; above it the garbage is collected at once.
   static constexpr size_t kMemoryKept = 8UL << 20;
 
   // A larger block taken while a script runs costs it the tables of its arguments.
   static constexpr size_t kBlockNoticed = 1024;
-  // What loading a library may take: about half a second.
+  // Shares that loading a library may take: about half a second.
   static constexpr int kLoadingHooksMax = 500;
 
   // Lua's own values of collectgarbage("setpause") and ("setstepmul").
@@ -68,8 +67,8 @@ class LuaState {
   static constexpr int kGlobals = ArgumentTables::kGlobals;  // the table behind the protected _G
   static constexpr int kSlots = kGlobals + ArgumentTables::kSlots;
 
-  // What the state is for: scripts (EVAL), which leave nothing behind, or the functions of
-  // libraries, whose variables stay.
+  // Use of the state: scripts (EVAL), which leave nothing behind, or the functions of libraries,
+  // whose variables stay.
   enum class Kind : uint8_t { kScripts, kFunctions };
 
   // `port` outlives the state. The port of a state that runs nothing is never called. `fill` gives
@@ -111,7 +110,7 @@ class LuaState {
     if (work_left_ <= 0) [[unlikely]]
       Ask(L);
   }
-  // What it may cost to look through the largest object of the run, in units.
+  // The most that a look through the largest object of the run may cost, in units.
   size_t weight() const { return static_cast<size_t>(kHookInstructions / hook_every_); }
   // The script has to end: errors are not caught, handlers not run.
   bool ending() const { return ending_; }
@@ -145,14 +144,14 @@ class LuaState {
   // Whether a table may have grown, for which it takes memory, since this was last asked.
   bool TableGrown() { return std::exchange(table_grown_, false); }
 
-  // Before and after a run, however it ended. `largest_block`: of what the code holds
-  // (TakeLargestBlock).
+  // Before and after a run, however it ended. A run begins with the usual settings, whatever the
+  // one before has set. `largest_block`: of what the code holds (TakeLargestBlock).
   void BeginRun(size_t largest_block);
   void EndRun();
   // The largest block since the last run, taken by compiling; it is forgotten.
   size_t TakeLargestBlock();
   // Before and after code is compiled outside of a run. The collector does its share afterwards,
-  // for no code has run meanwhile.
+  // for no code has run meanwhile; LoadText counts the parser's work.
   void BeginCompiling();
   void EndCompiling();
 
@@ -160,7 +159,7 @@ class LuaState {
   int resp = 2;               // redis.setresp
   bool changed_json = false;  // cjson's settings are not the usual ones, or it holds memory:
   void (*reset_json)(lua_State*) = nullptr;  // gives it the usual ones again, and lets go
-  // What the script has set by collectgarbage; the collector does not obey.
+  // Values that the script has set by collectgarbage; the collector does not obey.
   int collector_pause = kCollectorUsual;
   int collector_step = kCollectorUsual;
   // The functions of the library being loaded (register_function.cc), and for how long already.
@@ -175,11 +174,13 @@ class LuaState {
     size_t at;      // elements so far
     uint8_t shape;  // see lua_values.cc
   };
-  // Of the one LuaReplySink that may be in use: a script cannot call inside of a call.
+  // For the one LuaReplySink that may be in use: a script cannot call inside of a call.
   std::vector<OpenReply> open_replies;
 
  private:
-  // lua_Alloc's contract; `self` is this state.
+  // lua_Alloc's contract; `self` is this state. Refuses growth beyond the bound by a null, at which
+  // Lua 5.1 raises "not enough memory" without collecting first (MakeRoom); never refuses to
+  // shrink.
   static void* Allocate(void* self, void* block, size_t old_bytes, size_t bytes);
   static void Hook(lua_State* L, lua_Debug* activation);
 
@@ -189,11 +190,14 @@ class LuaState {
                                                                  : kCoroutineHookInstructions;
   }
   void SetHook(lua_State* L) { lua_sethook(L, Hook, LUA_MASKCOUNT, HookEvery(L)); }
-  // Whether an allocation is refused that would make the sum so large.
+  // Whether an allocation is refused that would make the sum so large: beyond the bound, or chosen
+  // by a test.
   bool Refuses(size_t sum);
   void NoteBlock(size_t bytes);
   void ForgetBlocks();
-  // Asks the port whether to go on; raises if not.
+  // A share of work is done: asks the port whether to go on, which may serve other clients
+  // meanwhile. If not, raises its sentence, as an error table or, where the parser expects that, as
+  // plain text.
   void Ask(lua_State* L);
   bool CollectFor(size_t bytes);
 

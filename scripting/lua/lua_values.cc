@@ -17,7 +17,7 @@ namespace sluice {
 
 namespace {
 
-// What Lua takes for values, or a little more.
+// Bytes that Lua takes for values, or a little more.
 constexpr size_t kValueBytes = 16;   // in an array
 constexpr size_t kStringBytes = 32;  // beside its characters
 constexpr size_t kTableBytes = 160;  // with one field
@@ -141,8 +141,8 @@ void LuaReplySink::Wrap(const char* field) {
   lua_setfield(L_, -2, field);
 }
 
-// All the room that the table itself will take is asked for at once, for nothing of it may fail.
 void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
+  // All the room that the table itself will take is asked for at once, for nothing of it may fail.
   constexpr int kSlots = 4;  // of a level, and what makes a value
   const size_t each = shape == kArray ? kValueBytes : kEntryBytes;
   if (replies > kRepliesMax || !HasRoom(2 * kTableBytes + replies * each)) {
@@ -158,8 +158,8 @@ void LuaReplySink::Open(size_t replies, size_t room, Shape shape) {
   if (replies == 0) Close();
 }
 
-// All elements of the innermost aggregate are there.
-// A closed aggregate is a value itself: it is put into the one around it, which may close in turn.
+// All elements of the innermost aggregate are there: it is put, as a value, into the one around it,
+// which may close in turn.
 void LuaReplySink::Close() {
   const uint8_t shape = open_.back().shape;
   open_.pop_back();
@@ -242,9 +242,10 @@ std::string_view UpToNul(std::string_view text) { return text.substr(0, text.fin
 // A table {t, t} that holds one table twice, which holds one twice, and so on 40 deep, takes little
 // memory and stands for 2^40 values. So the answer is weighed first, with an end at the bound.
 
-// Of a reply, for its head and its end.
+// A reply's head and end.
 constexpr size_t kReplyBytes = 16;
-// Of a table, so that looking at tables met again and again has an end, too: after some 2 million.
+// A table's price, so that looking at tables met again and again has an end, too: after some 2
+// million.
 constexpr size_t kLookBytes = 256;
 
 size_t Weigh(lua_State* L, size_t bytes);
@@ -288,7 +289,7 @@ size_t WeighTable(lua_State* L, size_t bytes) {
   return bytes;
 }
 
-// What the value on top takes in an answer, or somewhat more, from `bytes` on. Nothing is looked at
+// Adds to `bytes` what the value on top takes in an answer, or somewhat more. Nothing is looked at
 // beyond the bound.
 size_t Weigh(lua_State* L, size_t bytes) {
   bytes += kReplyBytes;
@@ -311,8 +312,8 @@ bool FitsReply(size_t bytes, ReplySink& reply) {
   return false;
 }
 
-// The table on top, up to its first nil.
-// Counted first, because the length stands before the elements; weighed on the way.
+// The table on top, up to its first nil: counted first, because the length stands before the
+// elements, and weighed on the way.
 void SendArray(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   size_t bytes = 0;
   int length = 0;
@@ -390,8 +391,7 @@ void SendSet(lua_State* L, int resp, ReplySink& reply, bool weighed) {
 }
 
 // The first of Redis's fields that is there decides; raw reads, so that no metatable of the script
-// runs code here.
-// Recurses through SendArray, SendMap and SendSet; Lua's stack bounds the depth.
+// runs code here. Recurses through SendArray, SendMap and SendSet; Lua's stack bounds the depth.
 void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   const int table = lua_gettop(L);
   if (PushField(L, "err", LUA_TSTRING)) {

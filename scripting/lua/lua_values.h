@@ -58,7 +58,7 @@ class LuaReplySink final : public ReplySink {
   int version() const override { return version_; }
 
  private:
-  // What an open aggregate is made into, and of a map whether a key or a value comes next.
+  // The form of an open aggregate; a map's tells whether a key or a value comes next.
   enum Shape : uint8_t { kArray, kMapKey, kMapValue, kSet, kDropped };
 
   // False, and so from now on, if so many bytes more are not within the bound.

@@ -1,13 +1,13 @@
-// What tostring says of a table, a function, a thread: "table: 0x000000000001". Lua would give the
-// address, which differs from run to run and tells where the server's memory is. Here objects are
-// numbered as they are asked for: one that lives has one name, and no name is given twice.
+// The name of a table, a function or a thread in tostring: "table: 0x000000000001". Lua would give
+// the address, which differs from run to run and tells where the server's memory is. Here objects
+// are numbered as they are asked for: one that lives has one name, and no name is given twice.
 #pragma once
 
 #include "scripting/lua/lua_api.h"
 
 namespace sluice {
 
-// Pushes it. Of a pointer to nothing (cjson.null): "userdata: (nil)".
+// Pushes it; a pointer to nothing (cjson.null) is "userdata: (nil)".
 void PushObjectName(lua_State* L, int index);
 // tostring.
 int NameOf(lua_State* L);

@@ -11,8 +11,8 @@ namespace sluice {
 
 // view {}  --metatable-->  { [1] = mark, [2] = real table, __index = real, __newindex = refuse }
 //
-// A view costs two tables. Reading through it costs one look-up more.
-// Replaces the table on top of the stack by a read-only view of it.
+// Replaces the table on top of the stack by a read-only view of it, which costs two tables, and one
+// look-up more to read through it.
 void PushView(lua_State* L);
 // If the value is a view, pushes the real table and is true.
 bool PushViewed(lua_State* L, int index);

@@ -56,7 +56,7 @@ int RaiseError(lua_State* L, std::string_view sentence) {
 // --- the handler, and its line
 
 // Runs where the error was raised, with the stack as it was: the one place that can still tell the
-// line. What is no table becomes one.
+// line. A value that is no table becomes one.
 int HandleScriptError(lua_State* L) {
   // Level 0 is this handler, 1 the function that raised; a C function names no line.
   lua_Debug at;

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// What becomes of errors:
+// Forms of an error:
 //
 //   redis.error_reply("MYERR no")   {err = "MYERR no"}
 //   redis.error_reply("no")         {err = "ERR no"}

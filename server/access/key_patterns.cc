@@ -91,7 +91,6 @@ bool KeyPatterns::Allow(std::string_view key, uint8_t access) const {
   return false;
 }
 
-// A pattern for "*" that is no rule for all keys ("%R~*") counts for what it allows.
 bool KeyPatterns::AllowAnyKey(uint8_t access) const {
   return std::ranges::any_of(patterns_, [access](const Pattern& pattern) {
     return pattern.text == "*" && (pattern.access & access) == access;

@@ -4,9 +4,8 @@
 //   patterns.Add("app:*", kReads);
 //   patterns.Allow("app:1", kReads);  // true
 //
-// What a pattern begins with is an index: patterns stand in the order of their first bytes that
-// mean themselves, eight at most, so of thousands of patterns a key meets those that begin as it
-// does.
+// Patterns stand in the order of their first bytes that mean themselves, eight at most. That is an
+// index: of thousands of patterns a key meets those that begin as it does.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +28,8 @@ class KeyPatterns {
   // Whether one pattern allows all of that access to the key. A key that is neither read nor
   // written is allowed by any pattern that matches.
   bool Allow(std::string_view key, uint8_t access) const;
-  // Whether one pattern allows that access to whatever key there is.
+  // Whether one pattern allows that access to any key there is: "*", also where it is no rule for
+  // all keys ("%R~*").
   bool AllowAnyKey(uint8_t access) const;
   // "~app:* %R~log:*", in the order in which they came.
   std::string Describe() const;

@@ -10,7 +10,7 @@ namespace sluice {
 // 64 small letters and digits.
 std::string PasswordDigest(std::string_view password);
 bool IsPasswordDigest(std::string_view text);
-// Of two digests. Looks at every byte, whatever it finds.
+// Compares two digests. Looks at every byte, whatever it finds.
 bool SameDigest(std::string_view a, std::string_view b);
 
 }  // namespace sluice

@@ -88,7 +88,6 @@ RuleFault Selector::Apply(std::string_view rule, const CommandCatalogue& catalog
   }
 }
 
-// False: it is no whole word.
 bool Selector::ApplyWord(std::string_view word) {
   const auto is = [word](std::string_view name, std::string_view sign) {
     return IsSameInAnyCase(word, name) || (!sign.empty() && IsSameInAnyCase(word, sign));
@@ -205,7 +204,6 @@ bool Selector::AllowsChannel(std::string_view channel, bool is_pattern) const {
   });
 }
 
-// `keys` are found once for all selectors of a user, and only if one of them asks.
 Verdict Selector::Check(const AccessRequest& request, std::span<const AccessedKey>& keys,
                         bool& keys_known) const {
   if (!AllowsCommand(request)) return {.denial = Denial::kCommand};
@@ -245,9 +243,10 @@ std::string Selector::Describe(const CommandCatalogue& catalogue) const {
 
 namespace {
 
-// What Redis finds the next best: the category that has more in common with the rules than not,
-// with the fewest commands that do not fit; of those the one with the most that do. For Redis's
-// categories its own commands count; ours come when no other fits, and all their commands count.
+// The category that Redis finds the next best: the category that has more in common with the rules
+// than not, with the fewest commands that do not fit; among them the one with the most that do. For
+// Redis's categories its own commands count; ours come when no other fits, and all their commands
+// count.
 std::optional<size_t> BestCategory(const CommandBits& left, bool adds, uint32_t used,
                                    const CommandCatalogue& catalogue) {
   constexpr size_t kOwnCategories = 2;  // @lock and @limit, the last
@@ -277,7 +276,6 @@ std::optional<size_t> BestCategory(const CommandBits& left, bool adds, uint32_t 
 
 }  // namespace
 
-// From all or nothing by categories as near as they come, then command by command.
 std::string Selector::DescribeCommands(const CommandCatalogue& catalogue) const {
   const bool adds = !commands_[kCommandBits - 1];
   std::string text = adds ? "-@all" : "+@all";

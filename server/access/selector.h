@@ -5,7 +5,7 @@
 //   selector.Apply("+@read", catalogue);
 //   selector.Apply("%R~app:*", catalogue);
 //
-// What a rule may take is bounded: kPatternsMax patterns of each kind and as many first arguments.
+// A selector's memory is bounded: kPatternsMax patterns of each kind and as many first arguments.
 #pragma once
 
 #include <string>
@@ -43,7 +43,8 @@ class Selector {
   // One rule. On a fault nothing has changed.
   RuleFault Apply(std::string_view rule, const CommandCatalogue& catalogue);
 
-  // `keys` are those of the request once one of its selectors has asked for them (keys_known).
+  // `keys` are those of the request, found once for all selectors of a user, when the first asks
+  // for them (keys_known).
   Verdict Check(const AccessRequest& request, std::span<const AccessedKey>& keys,
                 bool& keys_known) const;
   // Whether it allows a command with that one key and without channels, whatever else is in the
@@ -58,7 +59,8 @@ class Selector {
 
   // As Redis writes it: "~app:* resetchannels -@all +@read".
   std::string Describe(const CommandCatalogue& catalogue) const;
-  // The three parts of that, for ACL GETUSER.
+  // The three parts of that, for ACL GETUSER. Commands: all or none, then categories as near as
+  // they come, then single commands.
   std::string DescribeCommands(const CommandCatalogue& catalogue) const;
   std::string DescribeKeys() const { return all_keys_ ? "~*" : keys_.Describe(); }
   std::string DescribeChannels() const;
@@ -74,6 +76,7 @@ class Selector {
   };
 
   // --- rules
+  // False: it is no whole word.
   bool ApplyWord(std::string_view word);
   RuleFault ApplyKeys(std::string_view rule);
   RuleFault ApplyChannels(std::string_view rule);

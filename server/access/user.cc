@@ -72,7 +72,6 @@ RuleFault User::ApplyPassword(std::string_view rule) {
 
 // --- rules
 
-// An empty rule says nothing. What is none of a user's own words is for its selector.
 RuleFault User::Apply(std::string_view rule, const RuleContext& context) {
   if (rule.empty()) return RuleFault::kNone;
   if (ApplyWord(rule.substr(0, rule.find('\0')), context)) return RuleFault::kNone;
@@ -143,8 +142,6 @@ bool User::AllowsEverything() const {
   return std::ranges::any_of(selectors_, &Selector::AllowsEverything);
 }
 
-// Allowed when one selector allows all of it. Else the gravest of their reasons is told, and of two
-// of one kind the one further back.
 Verdict User::Check(const AccessRequest& request) const {
   std::span<const AccessedKey> keys;
   bool keys_known = false;

@@ -15,7 +15,7 @@
 
 namespace sluice {
 
-// What rules depend on besides the rule.
+// Other things than its text that a rule depends on.
 struct RuleContext {
   const CommandCatalogue& catalogue;
   bool all_channels = false;  // acl-pubsub-default: what a selector begins with
@@ -39,11 +39,14 @@ class User {
   bool AllowsEverything() const;
 
   // --- rules
+  // An empty rule says nothing. A rule that is none of a user's own words is for its selector.
   RuleFault Apply(std::string_view rule, const RuleContext& context);
   // The passwords and rules of another one; the name stays.
   void TakeRulesOf(const User& other);
 
   // --- checks
+  // Allowed when one selector allows all of it. Else the gravest of their reasons is told, and of
+  // two of one kind the one further back.
   Verdict Check(const AccessRequest& request) const;
   // Whether the request is allowed by rules that also allow such access to any key.
   bool AllowsOnAnyKey(const AccessRequest& request, uint8_t access) const;
@@ -78,7 +81,7 @@ class User {
 // `unmatched` is the number of the one that opens and is not closed.
 std::optional<std::vector<std::string>> JoinSelectors(std::span<const std::string_view> rules,
                                                       size_t& unmatched);
-// Of a user: no blanks and no NULs.
+// A user's name has no blanks and no NULs.
 bool IsUserName(std::string_view name);
 
 }  // namespace sluice

@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// What is told of a file that has nothing but faults.
+// Bytes told of a file that has nothing but faults.
 constexpr size_t kFaultBytesMax = 16 * 1024;
 constexpr std::string_view kLineBlanks = " \t\r\n";
 
@@ -50,7 +50,7 @@ std::string ConfigWord(std::string_view word) {
                                                               : QuotedWord(word);
 }
 
-// What is said of payloads aside, which a line for the default user always says.
+// Compares all but the words on payloads, which a line for the default user always has.
 bool HaveSameRights(const User& a, const User& b, const CommandCatalogue& catalogue) {
   const auto same = [&catalogue](const Selector& one, const Selector& other) {
     return one.Describe(catalogue) == other.Describe(catalogue);
@@ -120,12 +120,12 @@ std::vector<std::string> Users::Lines() const {
   return lines;
 }
 
-// No rule has a blank in it, so the words of a line are what stands between blanks.
 std::vector<std::string> Users::ConfigLines() const {
   std::vector<std::string> lines;
   for (const auto& [name, user] : users_) {
     std::string line = Concat("user ", ConfigWord(name));
     const std::string rules = user->Describe(catalogue_);
+    // No rule has a blank in it, so the words of a line stand between blanks.
     for (const std::string_view rule : SplitAtSpaces(rules)) ConcatTo(line, ' ', ConfigWord(rule));
     lines.push_back(std::move(line));
   }
@@ -163,7 +163,7 @@ Users::Loaded Users::Read(std::string_view text, std::string_view path) const {
   return loaded;
 }
 
-// Of a line with faults the unknown names are told, and the first fault of another kind.
+// Tells the unknown names of a line with faults, and the first fault of another kind.
 void Users::ReadFileLine(std::string_view line, std::string_view path, size_t number,
                          Loaded& loaded) const {
   if (line.empty()) return;

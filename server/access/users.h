@@ -1,8 +1,8 @@
 // Users: all users of a server by their names, and the texts that they are loaded from and saved
 // as. There is always one called "default": who a connection is before it has logged in.
 //
-// A user's address stays while it is there: sessions point to it. Who changes or removes one has to
-// see to them (AccessControl).
+// A user's address stays while it is there: sessions point to it. Code that changes or removes one
+// has to see to them (AccessControl).
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What is asked before a command runs, and the answer: AccessRequest and Verdict.
+// The question before a command runs, and the answer: AccessRequest and Verdict.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace sluice {
 
-// What a command does with a key, or a rule allows.
+// A command's use of a key, or a rule's leave for it.
 enum AccessKind : uint8_t { kReads = 1, kWrites = 2 };
 inline constexpr uint8_t kReadsAndWrites = kReads | kWrites;
 

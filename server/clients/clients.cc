@@ -1,7 +1,6 @@
-// See clients.h. What is hard is that a session may end in the middle of anything: a limit is
-// exceeded while a reply is being written, CLIENT KILL names the client whose command runs. So
-// Close only marks it; SendAll gathers the ids of those that go, and the root drops them when the
-// turn ends.
+// See clients.h. The difficulty: a session may end in the middle of anything: a limit is exceeded
+// while a reply is being written, CLIENT KILL names the client whose command runs. So Close only
+// marks it; SendAll gathers the ids of those that go, and the root drops them when the turn ends.
 #include "server/clients/clients.h"
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Of the once-a-second look at all clients: some 0.1 ms.
+// Part of the once-a-second look at all clients: some 0.1 ms.
 constexpr size_t kLookedAtPerCall = 1024;
 
 bool Names(const std::vector<SessionId>& list, const Session& session) {
@@ -22,7 +21,6 @@ bool Names(const std::vector<SessionId>& list, const Session& session) {
 
 }  // namespace
 
-// With a gate nothing leaves that it has not let go; without one all that is there may.
 void Clients::set_gate(OutputGate* gate) {
   gate_ = gate;
   ForEach([gate](Session& session) {
@@ -33,8 +31,6 @@ void Clients::set_gate(OutputGate* gate) {
 
 // --- sessions
 
-// O(1). The slot of a session that is gone is used again under a new generation, so its old id
-// finds nothing.
 Session& Clients::Open(Peer peer) {
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<uint32_t>(slots_.size()));
@@ -42,6 +38,7 @@ Session& Clients::Open(Peer peer) {
   }
   const uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
+  // A slot of a session that is gone gets a new generation: the old id finds nothing.
   const SessionId id{slot, slots_[slot].generation};
   const int64_t now_ms = clock_.now().ms();
   auto session = std::make_unique<Session>(id, next_client_id_++, std::move(peer), now_ms);
@@ -106,7 +103,6 @@ void Clients::SetAccounting(bool on) {
   if (!on) accounted_bytes_ = 0;
 }
 
-// O(clients) where the sum is too large. Redis counts those that may not be closed, too.
 void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                          absl::FunctionRef<std::string(const Session&)> describe) {
   if (accounted_bytes_ <= bytes_max) return;
@@ -136,7 +132,6 @@ void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&
 
 // --- what a client is told
 
-// Nothing is appended for a session that is to be closed.
 void Clients::Push(Session& session, std::initializer_list<std::string_view> pieces) {
   if (session.close != CloseMode::kOpen) return;
   if (!session.in_exec()) [[likely]] {
@@ -151,7 +146,6 @@ void Clients::Push(Session& session, std::initializer_list<std::string_view> pie
   QueueSend(session);
 }
 
-// Once a turn for each session, whatever it is sent.
 void Clients::QueueSend(Session& session) {
   if (session.output.overflowed()) [[unlikely]]
     CheckOutputLimit(session);
@@ -160,14 +154,13 @@ void Clients::QueueSend(Session& session) {
   to_send_.push_back(session.id);
 }
 
-// The gate is shown the output before the host is, as it decides how much of it may leave. A
-// session that closes after its reply stays until all is sent.
 void Clients::SendAll() {
   for (const SessionId id : to_send_) {
     Session* const session = Find(id);
     if (!session) continue;
     session->queued_to_send = false;
     if (session->close != CloseMode::kNow && !session->output.empty()) {
+      // Before the host: the gate decides how much of the output may leave.
       if (gate_) [[unlikely]]
         gate_->TurnEnded(*session);
       const size_t before = session->output.bytes();
@@ -184,10 +177,8 @@ void Clients::SendAll() {
   to_send_.clear();
 }
 
-// By id: a session may be named twice, and is gone after the first.
 std::vector<SessionId> Clients::TakeClosed() { return std::exchange(to_close_, {}); }
 
-// Called by the host between turns, when a socket takes bytes again.
 bool Clients::Sent(Session& session) {
   session.active_ms = clock_.now().ms();
   CheckOutputLimit(session);
@@ -202,7 +193,6 @@ void Clients::Resume(Session& session) {
   if (!session.pending.empty()) Carry(session);
 }
 
-// Once a turn, in the order in which they came to have something left.
 void Clients::Carry(Session& session) {
   if (session.carried) return;
   session.carried = true;
@@ -213,15 +203,12 @@ std::vector<SessionId> Clients::TakeCarried() { return std::exchange(carried_, {
 
 // --- sessions that are closed, and why
 
-// A mode only gets stricter. With kNow the session's waits end at once, so that nothing is handed
-// to it.
 void Clients::Close(Session& session, CloseMode mode) {
   session.close = std::max(session.close, mode);
   if (mode == CloseMode::kNow && closing_listener_) closing_listener_->Closing(session);
   QueueSend(session);
 }
 
-// At the level of a warning, as an operator wants to know of it.
 void Clients::CloseOverQueryLimit(Session& session) {
   ++statistics_.query_limit_closed;
   host_.Log(LogLevel::kWarning,
@@ -230,7 +217,6 @@ void Clients::CloseOverQueryLimit(Session& session) {
   Close(session, CloseMode::kNow);
 }
 
-// Nothing that waits for it is sent any more. It goes with the next sending: see to QueueSend.
 void Clients::CloseOverOutputLimit(Session& session) {
   if (session.close == CloseMode::kNow) return;
   ++statistics_.output_limit_closed;
@@ -281,7 +267,6 @@ void Clients::CheckOutputLimit(Session& session) {
   if (soft_over || hard_over) CloseOverOutputLimit(session);
 }
 
-// To be called whenever subscriptions, protocol or MONITOR change: limits and gates depend on them.
 void Clients::ClassChanged(Session& session) {
   const bool restricted = session.resp() == 2 && session.subscribes();
   session.conditions &= ~kSubscriber;
@@ -293,7 +278,6 @@ void Clients::LimitsChanged() {
   ForEach([this](Session& session) { LimitOutput(session); });
 }
 
-// A client that has logged in stays so; where the default user has no password no client needs to.
 void Clients::SetNewcomer(const Newcomer& newcomer) {
   const bool was_needed = newcomer_.needs_login;
   newcomer_ = newcomer;
@@ -315,15 +299,12 @@ void Clients::SetLoggedIn(Session& session, bool in) {
   SettleLogin(session);
 }
 
-// Before the dispatcher looks at what a command may, one flag says whether there is anything to
-// ask.
 void Clients::SetUser(Session& session, const User* user, bool is_restricted) {
   session.user = user;
   session.conditions &= ~kRestricted;
   if (is_restricted) session.conditions |= kRestricted;
 }
 
-// A slice of the look at all clients. Null: there is more; at its end the memory of all.
 std::optional<size_t> Clients::CloseOverdue() {
   const size_t end = std::min(slots_.size(), look_.next_slot + kLookedAtPerCall);
   for (; look_.next_slot < end; ++look_.next_slot) {
@@ -337,7 +318,7 @@ void Clients::LookAt(Session& session) {
   look_.bytes += session.MemoryBytes();
   Account(session);
   if (!session.output.empty()) CheckOutputLimit(session);
-  // What came before the limit was lowered.
+  // Requests that came before the limit was lowered.
   if (session.pending.size() > QueryBytesMax(session) && session.close != CloseMode::kNow)
     CloseOverQueryLimit(session);
   if (IsOverdue(session)) session.close = CloseMode::kNow;
@@ -359,7 +340,7 @@ bool Clients::IsOverdue(Session& session) {
   return is_stranger;
 }
 
-// What is kept as a time is moved, so that ages stay as they are.
+// Moves the times that are kept, so that ages stay as they are.
 void Clients::TimeShifted(int64_t ms) {
   ForEach([ms](Session& session) {
     for (int64_t* const at_ms :

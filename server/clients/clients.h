@@ -3,8 +3,8 @@
 // be sent. How much may wait for a client is bounded here (client-output-buffer-limit), and closing
 // is decided here: a session that is to be closed goes at the end of the turn, too.
 //
-// What else is known of a session (its waits, its subscriptions, its locks) is forgotten by the
-// root, Assembly::Drop, before Remove.
+// The root (Assembly::Drop) forgets the rest of a session (its waits, subscriptions, locks) before
+// Remove.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +35,15 @@ class ClosingListener {
   virtual void Closing(Session& session) = 0;
 };
 
-// What decides when the answers of a turn may leave (OutputBuffer::set_may_leave): every output
-// that a turn has made is shown to it, at the turn's end.
+// Decides when the answers of a turn may leave (OutputBuffer::set_may_leave): at the turn's end it
+// is shown every output that the turn has made.
 class OutputGate {
  public:
   virtual ~OutputGate() = default;
   virtual void TurnEnded(Session& session) = 0;
 };
 
-// Who a connection is before it has logged in: the default user.
+// The user of a connection before it has logged in: the default user.
 struct Newcomer {
   const User* user = nullptr;
   bool needs_login = false;
@@ -59,7 +59,7 @@ class Clients final : public ErrorListener {
   // it would lose: it is not idle then.
   void set_keeper(std::function<bool(const Session&)> keeps) { keeps_ = std::move(keeps); }
 
-  // Null: every answer leaves with its turn.
+  // With a gate nothing leaves that it has not let go. Null: every answer leaves with its turn.
   void set_gate(OutputGate* gate);
 
   // --- sessions
@@ -82,9 +82,9 @@ class Clients final : public ErrorListener {
   }
   // Precondition: it is kept.
   size_t accounted_bytes() const { return accounted_bytes_; }
-  // At the end of a turn: closes the largest clients until those that are left take no more than
-  // that, but none of CLIENT NO-EVICT. Those of whom `goes_last` is true are spared where
-  // closing others is enough.
+  // At the end of a turn: closes the largest clients until the rest take no more than that, but
+  // none of CLIENT NO-EVICT (which count, too, as in Redis). Clients of whom `goes_last` is true
+  // are spared where closing others is enough. O(clients) where the sum is too large.
   void EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                   absl::FunctionRef<std::string(const Session&)> describe);
   uint64_t evicted() const { return evicted_; }
@@ -95,15 +95,17 @@ class Clients final : public ErrorListener {
     return session.reply_mode == ReplyMode::kOn ? *session.sink
                                                 : static_cast<ReplySink&>(null_sink_);
   }
-  // Appends a push, `pieces` of whole RESP, to what the session is sent; behind EXEC's reply while
-  // it runs one. In its own command that is before what the handler has still to answer.
+  // Appends a push, `pieces` of whole RESP, to what the session is sent, unless it is to be closed;
+  // behind EXEC's reply while it runs one. In its own command that is before what the handler has
+  // still to answer.
   void Push(Session& session, std::initializer_list<std::string_view> pieces);
   // To be called when output was appended to a session outside its own command (unblock).
   void QueueSend(Session& session);
   // Hands each queued session's output to the host and notes the sessions that are to be closed.
+  // One that closes after its reply stays until all is sent.
   void SendAll();
   bool any_to_send() const { return !to_send_.empty(); }
-  // The sessions that are to be closed, each once.
+  // The sessions that are to be closed, by id: one may be named twice, and is gone after the first.
   std::vector<SessionId> TakeClosed();
   void CloseLater(SessionId id) { to_close_.push_back(id); }
   // The host has sent some bytes that a session's Send had left behind. True: it was to be closed,
@@ -113,34 +115,39 @@ class Clients final : public ErrorListener {
   // --- requests that are left over
   // A blocked or paused session goes on: its input is taken up again.
   void Resume(Session& session);
-  // It has requests left in `pending` for the next turn.
+  // It has requests left in `pending` for the next turn, in the order in which sessions came to
+  // that.
   void Carry(Session& session);
   bool any_carried() const { return !carried_.empty(); }
   std::vector<SessionId> TakeCarried();
 
   // --- sessions that are closed, and why
-  // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more.
+  // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more and ends
+  // its waits at once. A mode only gets stricter.
   void Close(Session& session, CloseMode mode);
   // It has sent more than client-query-buffer-limit that could not be run yet.
   void CloseOverQueryLimit(Session& session);
-  // More replies or pushes wait for it than it may have (client-output-buffer-limit).
+  // More replies or pushes wait for it than it may have (client-output-buffer-limit): they are
+  // dropped. It goes with the next sending; the caller sees to QueueSend.
   void CloseOverOutputLimit(Session& session);
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void CheckOutputLimit(Session& session);
   size_t QueryBytesMax(const Session& session) const;
-  // Its subscriptions or protocol changed: what it may call, and how much output may wait for it.
+  // Its subscriptions, protocol or MONITOR changed: the commands it may call, and how much output
+  // may wait for it, depend on them.
   void ClassChanged(Session& session);
   void LimitsChanged();  // client-output-buffer-limit
-  // Of connections to come; of those there are, who needs to log in is settled anew.
+  // For connections to come; the others' need to log in is settled anew. A client that has logged
+  // in stays so; where the default user has no password no client needs to.
   void SetNewcomer(const Newcomer& newcomer);
   const Newcomer& newcomer() const { return newcomer_; }
-  // The session is that user's from now on.
+  // The session is that user's from now on. `is_restricted`: the dispatcher asks for its rights.
   void SetUser(Session& session, const User* user, bool is_restricted);
   // Whether it has logged in. One that has not, and needs to, gets little.
   void SetLoggedIn(Session& session, bool in);
-  // A slice of what is done once a second: idle clients, those that do not log in, and soft output
-  // limits of clients to which nothing new is sent. When all have been looked at: what they take of
-  // memory; the next call begins anew.
+  // A slice of what is done once a second: idle clients, clients that do not log in, and soft
+  // output limits of clients to which nothing new is sent. When all have been looked at: what they
+  // take of memory; the next call begins anew.
   std::optional<size_t> CloseOverdue();
 
   void TimeShifted(int64_t ms);  // see Assembly::TimeShifted

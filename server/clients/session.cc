@@ -18,7 +18,6 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
 // Here, where the types of its parts are whole.
 Session::~Session() = default;
 
-// O(1), as each of its parts keeps its own sum.
 size_t Session::MemoryBytes() const {
   size_t states = 0;
   for (const SessionState* state :

@@ -18,10 +18,10 @@ namespace sluice {
 
 class User;
 
-// What a part of the server keeps with a session (its MULTI queue, its subscriptions ...): only
-// that part knows what is in it, and has a function that finds it: TransactionOf(session).
-// MemoryBytes is all that the part keeps for the session, in tables of its own too; what several
-// sessions share (a channel's name) is counted for one of them.
+// A part's own state of a session (its MULTI queue, its subscriptions ...): only that part knows
+// what is in it, and has a function that finds it: TransactionOf(session). MemoryBytes is all that
+// the part keeps for the session, in tables of its own too; what several sessions share (a
+// channel's name) is counted for one of them.
 class SessionState {
  public:
   virtual ~SessionState() = default;
@@ -77,8 +77,8 @@ class Session {
   uint32_t conditions = 0;  // SessionCondition bits
   int db = 0;
   bool authenticated = false;
-  // Whose rights it has; null: it may do everything (a log that is replayed). Users is told before
-  // a user goes that sessions point to.
+  // The user whose rights it has; null: it may do everything (a log that is replayed). Users is
+  // told before a user goes that sessions point to.
   const User* user = nullptr;
   bool no_evict = false;
   bool no_touch = false;
@@ -132,8 +132,8 @@ class Session {
   bool in_exec() const { return pushes_after_exec != nullptr; }
   int resp() const { return writer.version(); }
   bool subscribes() const { return subscribed_to > 0; }  // to anything at all
-  // What CLIENT LIST calls tot-mem: all memory that the server keeps for this client, wherever it
-  // lies. Each part counts what it keeps as that changes (SessionState), so that the sum is O(1).
+  // CLIENT LIST's tot-mem: all memory that the server keeps for this client, wherever it lies. Each
+  // part counts what it keeps as that changes (SessionState), so that the sum is O(1).
   size_t MemoryBytes() const;
 };
 

@@ -92,7 +92,7 @@ constexpr struct {
   std::string_view given, meant;
 } kShortOptions[] = {{"-p", "--port"}, {"-a", "--requirepass"}, {"-s", "--unixsocket"}};
 
-// Of a word that stands where an option is to stand.
+// The fault of a word where an option is to stand.
 std::string NoOption(std::string_view word) {
   const auto* const found =
       std::ranges::find(kShortOptions, word, [](const auto& e) { return e.given; });
@@ -154,8 +154,7 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
   return options;
 }
 
-// What stands behind the file, and behind --into, are options of the server that is to start from
-// it.
+// The options behind the file, and behind --into, are for the server that is to start from it.
 void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
   if (arguments.size() < 2 || IsOption(arguments[1])) {
     line.fault = "--import takes a file or a folder";
@@ -228,7 +227,7 @@ bool ReadTlsText(std::string_view value, CommandLine& line) {
   return !value.empty();
 }
 
-// Of all that ask a server.
+// The words of all forms that ask a server.
 constexpr AskWord kCommonWords[] = {
     {"--user", "a name", ReadUser},
     {"--pass", "a password", ReadPassword},
@@ -289,7 +288,7 @@ std::string ReadServer(std::string_view text, bool has_database, CommandLine& li
   return {};
 }
 
-// Of --ping and top, whose address may be left out. `usage` says which words there are.
+// Reads --ping and top, whose address may be left out. `usage` says which words there are.
 void ReadAsking(std::span<const std::string_view> arguments, std::span<const AskWord> words,
                 std::string_view usage, CommandLine& line) {
   size_t at = 1;
@@ -392,7 +391,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
                line);
   }
   if (arguments[0] == "--check-config") {
-    // What stands behind it is what a start would have.
+    // The words behind it are those of a start.
     line = ReadCommandLine(arguments.subspan(1));
     if (line.action != CommandLine::Action::kRun)
       line.fault = "--check-config takes a file and options, as a start does";
@@ -409,7 +408,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
 
 namespace {
 
-// Of what was taken for a file and is none: a word alone may be meant as one of ours.
+// The word was taken for a file and is none: a word alone may be meant as one of ours.
 std::string FormMeantBy(std::string_view file) {
   const std::string_view meant = NearWord(file, kForms);
   return meant.empty() ? std::string() : Concat("; did you mean 'sluice ", Dashed(meant), "'?");

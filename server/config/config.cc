@@ -59,8 +59,6 @@ void Config::Preset(std::string_view name, std::vector<std::string> values) {
   ABSL_HARDENING_ASSERT(fault.empty());
 }
 
-// A name with a value, as a line of a file has it. Immutable options may be set here, and only
-// here.
 Fault Config::SetAtStart(std::string_view name, std::vector<std::string> values) {
   const size_t option = FindOption(name);
   if (option == OptionCount()) {
@@ -108,8 +106,6 @@ Fault Config::Assign(size_t option, std::span<const std::string> values) {
 
 // --- CONFIG SET
 
-// Checked, assigned, then carried out by followers. A fault anywhere puts everything back.
-// O(settings) for the copy.
 Fault Config::Set(const Pairs& pairs, bool protected_too) {
   std::vector<Change> changes;
   if (std::string fault = CheckChanges(pairs, protected_too, changes); !fault.empty()) return fault;
@@ -211,11 +207,9 @@ std::vector<Config::DirectiveLine> Config::LinesOf(std::string_view directive) c
 
 // --- CONFIG GET
 
-// An option and its alias are two names and may both be answered, each once. Patterns are
-// O(options) each; the walk ends early when all names were given.
 Config::Pairs Config::Get(std::span<const std::string_view> globs) const {
   Pairs found;
-  // Of each option: whether its name and its alias have been answered.
+  // For each option: whether its name and its alias have been answered.
   std::vector<std::array<bool, 2>> answered(OptionCount());
   size_t left = 0;  // names and aliases that patterns may find and that have not
   for (size_t option = 0; option < OptionCount(); ++option) {

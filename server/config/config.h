@@ -45,7 +45,8 @@ class Config {
   // configuration can be looked at; the functions above then return nothing.
   void GatherFaults() { gathers_faults_ = true; }
   const std::vector<std::string>& faults() const { return faults_; }
-  // The fault alone, without where it was found.
+  // Sets an option, also one that only a start may set, as a line of a file does. The fault alone,
+  // without where it was found.
   Fault SetAtStart(std::string_view name, std::vector<std::string> values);
   // The same with a value of the program's own. Requires: the option takes it.
   void Preset(std::string_view name, std::vector<std::string> values);
@@ -56,17 +57,19 @@ class Config {
 
   // --- CONFIG SET: all or none. On failure the sentence as Redis words it after "ERR ".
   using Pairs = std::vector<std::pair<std::string, std::string>>;
+  // Checks and assigns, then lets followers carry it out; a fault anywhere puts everything back.
   // `protected_too`: the client may change protected options (enable-protected-configs).
+  // O(settings).
   Fault Set(const Pairs& pairs, bool protected_too = false);
-  // CONFIG GET: name and value of every option whose name or alias matches one of the globs.
+  // CONFIG GET: name and value of every option whose name or alias matches one of the globs; both
+  // names may be answered, each once. O(options) for each glob.
   Pairs Get(std::span<const std::string_view> globs) const;
-  // CONFIG REWRITE of the file given at start; error sentence or empty.
-  // `users`: the lines of users, as they are to be from now on; none: they are in a file of their
-  // own.
+  // CONFIG REWRITE of the file given at start; error sentence or empty. `users`: the new lines of
+  // users; none: they are in a file of their own.
   Fault Rewrite(std::span<const std::string> users = {});
   const std::string& file() const { return file_; }  // "" when there is none
   // Lines that are no options, and whose meaning is known only where the commands are: "user ..."
-  // and "rename-command ...". Those of one directive, in their order.
+  // and "rename-command ...". LinesOf gives the lines of one directive, in their order.
   struct DirectiveLine {
     std::string_view directive;
     std::vector<std::string> words;  // behind the directive

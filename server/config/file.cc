@@ -1,4 +1,4 @@
-// Config's reading of redis.conf: lines, words and includes (file.h). What a directive means is in
+// Config's reading of redis.conf: lines, words and includes (file.h). A directive's meaning is in
 // its row; the lines of users are kept as they are.
 #include "server/config/file.h"
 

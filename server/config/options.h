@@ -1,8 +1,8 @@
 // The rows of the configuration: one Option says everything about one option. Served ones name the
-// member of Settings that holds their value and default (served.cc). Those that Redis knows
-// and Sluice does not serve (unserved.cc) hold their true value in the row and the reason in
-// words: kRefused ones take no other value, because a user would rely on it; kNoEffect ones are
-// tuning and are taken with a warning.
+// member of Settings that holds their value and default (served.cc). Options that Redis knows and
+// Sluice does not serve (unserved.cc) hold their true value in the row and the reason in words:
+// kRefused ones take no other value, because a user would rely on it; kNoEffect ones are tuning and
+// are taken with a warning.
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
 //   Refused("replicaof", "", List(nullptr), kNoReplica),
@@ -176,7 +176,7 @@ size_t OptionCount();
 // By name or alias, in any case; OptionCount() when unknown.
 size_t FindOption(std::string_view name);
 
-// What a config file may hold besides options: lines whose meaning depends on the commands.
+// Lines of a config file that are no options: their meaning depends on the commands.
 struct CommandDirective {
   std::string_view name;
   size_t words_min;

@@ -1,6 +1,6 @@
 // CONFIG REWRITE, after Redis's way: comments and order of the file stay, a line of an option gets
-// the option's value, options that are not at their default and have no line are put at the end.
-// What is no option (`include`) stays as it is. The lines of users are treated as those of an
+// the option's value, options that are not at their default and have no line are put at the end. A
+// line that is no option (`include`) stays as it is. The lines of users are treated as those of an
 // option with many values. The new file replaces the old one at once.
 #include <algorithm>
 #include <cstring>
@@ -117,8 +117,8 @@ std::vector<std::string> Config::LinesFor(size_t option) const {
   return values;
 }
 
-// Replaced as a whole: after a crash the old file or the new one is there. What is to be written is
-// read first, so that no start is refused for it.
+// Replaces the file as a whole: after a crash the old file or the new one is there. Reads what it
+// is to write first, so that no start is refused for it.
 Fault Config::Rewrite(std::span<const std::string> users) {
   if (file_.empty()) return "The server is running without a config file";
   std::string old_text;  // a file that is gone is written anew

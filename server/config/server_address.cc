@@ -26,7 +26,7 @@ bool IsPort(std::string_view text) {
   return port >= 1 && port <= kPortMax;
 }
 
-// Of a URL: %41. False: half an escape.
+// Reads %41 and the like of a URL. False: half an escape.
 bool Unescape(std::string_view text, std::string& plain) {
   plain.clear();
   for (size_t i = 0; i < text.size(); ++i) {

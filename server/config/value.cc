@@ -162,7 +162,7 @@ std::string MemoryText(uint64_t bytes) {
   return Concat(bytes);
 }
 
-// What CONFIG GET shows later. A caller has made sure that there is a value.
+// The form that CONFIG GET shows later. A caller has made sure that there is a value.
 std::optional<std::string> Canonical(const OptionShape& shape, OptionValues values,
                                      std::string& fault) {
   switch (shape.kind) {

@@ -36,7 +36,7 @@ class Parts {
     assert(part != nullptr);
     return *part;
   }
-  // Of a part that only some servers have; null where it is missing.
+  // The part, or null: only some servers have it.
   template <typename Part>
   Part* Find() const {
     const void* const tag = TagOf<Part>();

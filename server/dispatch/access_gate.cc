@@ -82,7 +82,6 @@ AccessRequest AccessGate::AccessOf(const Request& request, Keys keys) {
           .channels_are_patterns = spec.channels.patterns};
 }
 
-// FENCED and its like need the right to the command inside as well; its channels are its own.
 Verdict AccessGate::Check(const User& user, const Request& request) {
   const auto keys = [&] { return KeysOf(request); };
   const Verdict verdict = user.Check(AccessOf(request, keys));
@@ -131,7 +130,7 @@ void AccessGate::RecordLogin(const Session& session, Args args, std::string_view
   Record(session, args, Denial::kAuth, args[0], user);
 }
 
-// Of a script's command the client is the script's caller.
+// A script's command is recorded with the script's caller as its client.
 void AccessGate::Record(const Session& session, Args args, Denial reason, std::string_view object,
                         std::string_view user) {
   const RunningScript* const script = script_.now_running();

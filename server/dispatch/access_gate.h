@@ -32,7 +32,7 @@ class AccessGate {
              const ScriptState& script, const ClientDescriber& describer)
       : commands_(commands), log_(log), clock_(clock), script_(script), describer_(describer) {}
 
-  // What the user's rules say; nothing is recorded.
+  // Asks the user's rules, about the command inside (FENCED) as well; records nothing.
   Verdict Check(const User& user, const Request& request);
   // The same for the command alone, whatever words come with it: words that are no request have no
   // keys.
@@ -43,7 +43,7 @@ class AccessGate {
   bool MayReadAnyKey(const Session& session, const Request& request);
   // Whether the user may run such a command, whatever key it is about.
   bool AllowsOnEveryKey(const User& user, const Command& command) const;
-  // What a client is told of it.
+  // The error text that a client gets for it.
   std::string TextOf(const Verdict& verdict) const;
   // A login that was refused.
   void RecordLogin(const Session& session, Args args, std::string_view user);
@@ -62,7 +62,7 @@ class AccessGate {
   const TurnClock& clock_;
   const ScriptState& script_;
   const ClientDescriber& describer_;
-  // Of the request that is looked at: kept for their memory.
+  // The keys of the request that is looked at; kept for their memory.
   std::vector<KeyUse> uses_;
   std::vector<AccessedKey> keys_;
 };

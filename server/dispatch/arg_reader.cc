@@ -1,4 +1,5 @@
-// See arg_reader.h.
+// See arg_reader.h. Every read goes through Bytes or looks at failed_ first, so that a fault stops
+// all that follow it.
 #include "server/dispatch/arg_reader.h"
 
 #include <utility>
@@ -18,8 +19,6 @@ bool IsWord(std::string_view text, std::string_view upper) {
   return true;
 }
 
-// Every read comes through here or looks at failed_ first, so that a fault stops all that follow
-// it.
 std::string_view ArgReader::Bytes() {
   if (!more()) {
     Fail(ErrorCode::kSyntax);
@@ -37,11 +36,11 @@ int64_t ArgReader::Int(ErrorCode fault) {
   return value.value_or(0);
 }
 
-// Two sentences: one for what is no integer, one for an integer outside of the range.
 int64_t ArgReader::IntIn(const IntRange& range) {
   if (failed_) return 0;
   const std::optional<int64_t> value = more() ? ParseInt64(Bytes()) : std::nullopt;
   if (value && *value >= range.low && *value <= range.high) return *value;
+  // One sentence is for text that is no integer, the other for an integer outside of the range.
   Fail(Concat("ERR ", range.name, value ? " must be " : " must be an integer, ", range.low, " to ",
               range.high, range.unit.empty() ? "" : " ", range.unit));
   return 0;
@@ -55,7 +54,6 @@ double ArgReader::Double(ErrorCode fault) {
   return value.value_or(0);
 }
 
-// False takes nothing: the next option of a table is tried.
 bool ArgReader::TakeWord(std::string_view upper) {
   if (!more() || !IsWord(args_[next_], upper)) return false;
   ++next_;
@@ -75,7 +73,6 @@ void ArgReader::Fail(std::string text) {
   text_ = std::move(text);
 }
 
-// For commands that take nothing behind what was read.
 bool ArgReader::Finish() {
   if (!failed_ && next_ < args_.size()) Fail(ErrorCode::kSyntax);
   return !failed_;

@@ -24,7 +24,7 @@ namespace sluice {
 // Case-insensitive equality with an upper-case word, as keywords are compared everywhere.
 bool IsWord(std::string_view text, std::string_view upper);
 
-// What an integer may be, both included.
+// The values that an integer may have, both ends included.
 struct IntRange {
   std::string_view name;  // the option, or the argument as the usage has it
   int64_t low;
@@ -55,13 +55,14 @@ class ArgReader {
   // "ERR LEASE must be 1 to 70368744177664 ms". 0 after a fault.
   int64_t IntIn(const IntRange& range);
   double Double(ErrorCode fault = ErrorCode::kNotFloat);
-  // Takes the next argument if it is this word (any case).
+  // Takes the next argument if it is this word (any case); if not, returns false and takes nothing.
   bool TakeWord(std::string_view upper);
 
   void Fail(ErrorCode code);
   void Fail(std::string text);  // a sentence of its own, with its "ERR "
   bool failed() const { return failed_; }
-  // False after a fault; arguments left over are a syntax error.
+  // For commands that take nothing more: arguments left over are a syntax error. False after a
+  // fault.
   bool Finish();
   std::string_view error() const ABSL_ATTRIBUTE_LIFETIME_BOUND {
     return text_.empty() ? ErrorText(code_) : std::string_view(text_);

@@ -41,7 +41,7 @@ class ChangeAudit {
   void Told(int db, std::string_view key) {
     if constexpr (kOn) NoteTold(db, key);
   }
-  // Of so many keys that they are not named: a database was flushed, swapped or loaded.
+  // Too many keys have changed to name them: a database was flushed, swapped or loaded.
   void ToldOfAll() {
     if constexpr (kOn) NoteToldOfAll();
   }
@@ -57,8 +57,8 @@ class ChangeAudit {
   void MayLookUpTold() {
     if constexpr (kOn) NoteMayLookUpTold();
   }
-  // What the handler did wrong, as the end of a sentence; or empty.
-  // O(n log n) of the keys that the command has touched.
+  // The handler's fault, as the end of a sentence, or empty. O(n log n) of the keys that the
+  // command has touched.
   std::string_view End(uint64_t changes) {
     if constexpr (kOn) return Pop(changes);
     return {};
@@ -90,7 +90,7 @@ class ChangeAudit {
   std::string_view Pop(uint64_t changes);
   static std::string_view FaultOf(Frame& frame, uint64_t changes);
 
-  // The innermost is the last. Those behind it are kept for their memory.
+  // The innermost is frames_[running_ - 1]; frames behind it are kept for their memory.
   std::vector<Frame> frames_;
   size_t running_ = 0;
 };

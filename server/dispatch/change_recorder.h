@@ -40,8 +40,8 @@ class ChangeRecorder {
 
   // Whether Add has a listener: ask before you make texts for it.
   bool wants_effects() const { return effects_.wanted(); }
-  // The command that does again what happened.
-  // In that database, outside of any command's own effects.
+  // Records the command that does again what happened, in that database, outside of any command's
+  // own effects.
   void Add(int db, Args command) const { effects_.Add(db, command); }
   void Add(int db, std::initializer_list<std::string_view> command) const {
     effects_.Add(db, command);

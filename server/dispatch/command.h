@@ -38,8 +38,7 @@ using Handler = void (*)(CommandCall&);
 
 // Redis's command flags, in the order COMMAND INFO lists them. Some are only shown to clients and
 // decide nothing here: kBlocking, kStale and kAsking (there is no replica and no cluster),
-// kNoAsyncLoading and kModule. What the others decide stands with Gates, Dispatcher and
-// ScriptEngine.
+// kNoAsyncLoading and kModule. Gates, Dispatcher and ScriptEngine say what the others decide.
 enum CommandFlag : uint32_t {
   // Changes keys: refused while the log refuses writes, and held back by CLIENT PAUSE WRITE.
   kWrite = 1u << 0,
@@ -107,20 +106,20 @@ enum Category : uint32_t {
   kCatLimit = 1u << 21,
 };
 
-// What a command does with the keys of one key spec (COMMAND INFO's words for them).
+// The use that a command makes of the keys of one key spec (COMMAND INFO's words for it).
 enum KeyFlag : uint16_t {
-  // Of the value as a whole, exactly one of these four: read, read and written, overwritten,
+  // Exactly one of these four, for the value as a whole: read, read and written, overwritten,
   // deleted.
   kKeyRo = 1 << 0,
   kKeyRw = 1 << 1,
   kKeyOw = 1 << 2,
   kKeyRm = 1 << 3,
-  // Of the data in it: is it answered, changed, added to, taken from?
+  // For the data in it: is it answered, changed, added to, taken from?
   kKeyAccess = 1 << 4,
   kKeyUpdate = 1 << 5,
   kKeyInsert = 1 << 6,
   kKeyDelete = 1 << 7,
-  // Of the spec: no key at all; not all keys are found by it; the arguments decide the flags.
+  // For the spec: no key at all; not all keys are found by it; the arguments decide the flags.
   kKeyNotKey = 1 << 8,
   kKeyIncomplete = 1 << 9,
   kKeyVariableFlags = 1 << 10,
@@ -190,9 +189,9 @@ constexpr KeySpecs operator+(KeySpecs a, const KeySpecs& b) {
 }
 
 // Everything is a constant: rows are checked and laid out by the compiler, and no start-up code
-// runs. A file lists CommandRows, with views of texts. What a server keeps are CommandSpecs, with
-// places in one text: as the loader writes each address in a program's constants at each start,
-// they have few. kSpecsOf (server/commands/shared/rows.h) makes these of those.
+// runs. A file lists CommandRows, with views of texts. A server keeps CommandSpecs, with places in
+// one text: as the loader writes each address in a program's constants at each start, they have
+// few. kSpecsOf (server/commands/shared/rows.h) makes these of those.
 template <typename Text>
 struct BasicCommandSpec {
   std::string_view name;  // upper case; a subcommand's own word only ("LIST")
@@ -210,12 +209,13 @@ struct BasicCommandSpec {
   // KEEPTTL]": the argument tree of COMMAND DOCS is derived from it.
   Text usage{};
   Text summary{};
-  // What later versions changed: "6.0.0 It takes a user name.|7.0.0 ..."
+  // Changes of later versions: "6.0.0 It takes a user name.|7.0.0 ..."
   Text history{};
   Text deprecated_since{};  // empty: it is not
   Text replaced_by{};
   Text tips{};  // comma-separated, as COMMAND INFO gives them: "nondeterministic_output"
-  // What this very request does with its key (KeyFlag bits), where a spec has kKeyVariableFlags.
+  // The use that this very request makes of its key (KeyFlag bits), where a spec has
+  // kKeyVariableFlags.
   uint16_t (*key_flags)(const Request& request) = nullptr;
   // The flags of this very request, where it declares itself what it does (a script with a shebang
   // line); null: those of the row.
@@ -299,7 +299,7 @@ struct CommandCall : Request {
   std::string_view woken_key;
 
   const CommandSpec& spec() const { return *command.spec; }
-  // What else of the server a handler works with.
+  // Any other part of the server that a handler works with.
   template <typename Part>
   Part& part() const {
     return parts.Get<Part>();
@@ -339,7 +339,7 @@ struct CommandCall : Request {
   }
   // Whether ReplaceWith has a listener: ask before you make texts for it.
   bool wants_effects() const { return effects.wanted(); }
-  // What happened has no effect for a log, or a ChangeRecorder has told it.
+  // The change has no effect for a log, or a ChangeRecorder has told it.
   void NoEffect() const { effects.Nothing(); }
 
   // An event that is no change (a key that was not found).

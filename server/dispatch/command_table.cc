@@ -34,7 +34,7 @@ int FirstKey(const CommandSpec& spec) {
   return 0;
 }
 
-// What is done with the only key, where the row alone tells that there is no other.
+// The flags of the only key, where the row alone tells that there is no other.
 std::optional<uint16_t> SoleKey(const CommandSpec& spec) {
   if (spec.keys.count != 1 || spec.inner_command != 0) return std::nullopt;
   const KeySpec& key = spec.keys.specs[0];
@@ -141,7 +141,6 @@ void CommandTable::IndexNames() {
   }
 }
 
-// Null for an unknown name. O(1).
 const Command* CommandTable::Find(std::string_view name) const {
   const Image image = ImageOf(name);
   const bool whole = name.size() <= 16;
@@ -157,7 +156,6 @@ const Command* CommandTable::Find(std::string_view name) const {
 
 // --- rename-command, scripting-enabled
 
-// In the texts of Redis. Its own name stays what COMMAND, ACL LOG and INFO show of a command.
 Fault CommandTable::Rename(std::string_view from, std::string_view to) {
   const auto there =
       std::ranges::find_if(names_, [&](const Name& name) { return IsWord(from, name.upper_text); });
@@ -205,7 +203,6 @@ const Command* CommandTable::FindLogged(std::string_view name) const {
   return Find(name);
 }
 
-// "config|get" too, as COMMAND INFO and ACL spell it.
 const Command* CommandTable::FindFull(std::string_view full_name) const {
   const size_t bar = full_name.find('|');
   const Command* const command = Find(full_name.substr(0, bar));

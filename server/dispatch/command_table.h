@@ -32,7 +32,8 @@ class CommandTable {
   explicit CommandTable(std::span<const CommandFamily> families);
 
   // Before the table is used: the command is found by `to` from now on, by no name if that is
-  // empty, and by `from` only in a log (FindLogged). Why that cannot be, as a sentence, or empty.
+  // empty, and by `from` only in a log (FindLogged). COMMAND, ACL LOG and INFO still show its own
+  // name. Why that cannot be, as a sentence of Redis, or empty.
   Fault Rename(std::string_view from, std::string_view to);
   // Likewise: the commands whose rows name that category (kCat*) are found in a log alone. `why`
   // stays, as a literal.
@@ -40,13 +41,13 @@ class CommandTable {
   // Why a command of that name is turned off; empty: there is none that is.
   std::string_view WhyOff(std::string_view name) const;
 
-  // Case-insensitive; null when unknown. Containers are returned as such.
+  // Case-insensitive; null when unknown. Containers are returned as such. O(1).
   const Command* Find(std::string_view name) const;
-  // "client|list" or "get", as COMMAND INFO and COMMAND DOCS take them.
+  // "client|list" or "get", as COMMAND INFO, COMMAND DOCS and ACL spell them.
   const Command* FindFull(std::string_view full_name) const;
   // The same by the name that a command has by itself, even where clients know it by another one.
   const Command* FindOwn(std::string_view full_name) const;
-  // What a log has written down: the names that commands have by themselves come first.
+  // The command of a name in a log: the names that commands have by themselves come first.
   const Command* FindLogged(std::string_view name) const;
   const Command* FindSubcommand(const Command& container, std::string_view word) const;
 
@@ -59,10 +60,10 @@ class CommandTable {
     return CheckAll(words, known, fault);
   }
   RequestFault WhyNot(Args words, const Command* known = nullptr) const;
-  // What a client is told of it.
+  // The error text that a client gets for it.
   std::string TextOf(const RequestFault& fault) const;
 
-  // What rules of users know of the commands.
+  // The commands as the rules of users know them.
   const CommandCatalogue& catalogue() const { return catalogue_; }
 
   // The row that words name, its subcommand resolved, whatever its arity; null: there is none.
@@ -85,7 +86,7 @@ class CommandTable {
     return spec.arity >= 0 ? given == spec.arity : given >= -spec.arity;
   }
 
-  // What a name looks like: its length, and its first and last 8 bytes (all of it, up to 16).
+  // A name as numbers: its length, and its first and last 8 bytes (all of it, up to 16).
   struct Image {
     uint64_t low = 0, high = 0;
     uint32_t size = 0;
@@ -122,9 +123,9 @@ class CommandTable {
 // same is no answer for clients (then the texts of COMMAND GETKEYS apply), and counts for rights.
 // Positions lie inside the request.
 bool FindOwnKeys(const Request& request, std::vector<KeyUse>& keys);
-// Those of a command that it has inside (FENCED) follow.
+// The same, and the keys of a command inside it (FENCED) follow.
 bool FindKeys(const Request& request, std::vector<KeyUse>& keys);
-// The positions of those of one key spec, of any words.
+// The positions of the keys of one key spec, in any words.
 bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& positions);
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
 // See command_timer.h. A call begins where the one before it ended, so the clock is read once a
-// call. What is hard is to know what else happened in between: calls that run others (EXEC,
+// call. The hard part is to know what else happened in between: calls that run others (EXEC,
 // scripts) end the run of those; a call that parks its client, or that runs again for a waiter, is
 // timed singly.
 #include "server/dispatch/command_timer.h"
@@ -16,8 +16,8 @@ constexpr int64_t kNanosPerMicro = 1000;
 
 }  // namespace
 
-// Limits in ns, so that a call is compared with one number. Off is a limit that is never reached.
 void CommandTimer::Configure() {
+  // In ns, so that a call is compared with one number. Off is a limit that is never reached.
   const int64_t slower_than_us = settings_.slowlog_log_slower_than;
   slow_ns_ = slower_than_us < 0
                  ? INT64_MAX
@@ -28,8 +28,8 @@ void CommandTimer::Configure() {
 
 // --- around a handler
 
-// A long request is no part of a run: its time would hide that of the short ones.
 int64_t CommandTimer::Begin(const Command& command, Args args) {
+  // A long request is no part of a run: its time would hide that of the short ones.
   if (run_.command != &command || args.size() > kRunArgumentsMax) EndRun();
   return clock_.tick();
 }
@@ -83,7 +83,6 @@ void CommandTimer::Answered(const Session& client, const Command& command, Args 
   if (nanos >= slow_ns_) LogSlow(client, command, args, {}, nanos);
 }
 
-// A run ends with it: its next call would be charged with what was done in between.
 void CommandTimer::Skip() {
   EndRun();
   clock_.Tick();

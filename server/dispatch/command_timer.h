@@ -43,7 +43,8 @@ class CommandTimer {
   void TimeSingly();
   // The run that is being timed ends here: its next call begins another.
   void EndRun();
-  // Restarts the clock, so that work between two commands is not charged to the second.
+  // Restarts the clock and ends the run, so that work between two commands is not charged to the
+  // second.
   void Skip();
   // A client that was parked has its answer: its command has taken `nanos`, all in all.
   void Answered(const Session& client, const Command& command, Args args, int64_t nanos);

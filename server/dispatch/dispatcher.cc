@@ -142,8 +142,8 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
   return RequestOutcome::kDone;
 }
 
-// What stands between the check of the words and Run, in Redis's order: gates, pause, snapshot,
-// queue. Nothing: it runs now.
+// Asks all that stands between the check of the words and Run, in Redis's order: gates, pause,
+// snapshot, queue. Nothing: it runs now.
 std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
   if (const std::string refusal = Refusal(session, request); !refusal.empty()) {
@@ -205,9 +205,6 @@ uint32_t Dispatcher::FlagsOf(const Request& request) {
   return spec.request_flags ? spec.request_flags(on_.parts, request) : spec.flags;
 }
 
-// Calls nest: EXEC, a script and FENCED run others from inside their handler. What is counted
-// before and after the handler therefore belongs to this call alone only where it is compared with
-// what was before.
 void Dispatcher::RunWithoutWords(Session& session, const Command& command, std::string_view key,
                                  absl::FunctionRef<Work()> work) {
   assert(!on_.effects.wanted());
@@ -229,6 +226,8 @@ void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
   const Command& command = request.command;
   Statistics& statistics = on_.statistics;
   const int64_t begin = on_.timer.Begin(command, request.args);
+  // Calls nest: EXEC, a script and FENCED run others from inside their handler. Counts after the
+  // handler include theirs; errors_told_ tells their errors apart.
   errors_told_ = statistics.error_replies;
   const uint64_t changes = on_.keyspace.changes();
   const int db = session.db;
@@ -272,7 +271,6 @@ void Dispatcher::TellKeys(const Request& request) {
   on_.effects.audit().MayLookUpTold();
 }
 
-// References to parts and to the arguments: it costs a few stores and no allocation.
 CommandCall Dispatcher::CallOf(Session& session, const Request& request, ReplySink& reply,
                                HashedKey first_key) {
   return {request,         reply,
@@ -283,16 +281,14 @@ CommandCall Dispatcher::CallOf(Session& session, const Request& request, ReplySi
           on_.clock.now(), first_key};
 }
 
-// A call with a secret is timed by itself, because a run of calls has no arguments for the slow
-// log.
 void Dispatcher::ErrorsTold() { errors_told_ = on_.statistics.error_replies; }
 
 void Dispatcher::Hide(size_t argument) {
+  // It is timed by itself, because a run of calls has no arguments for the slow log.
   on_.timer.TimeSingly();
   hidden_.push_back(argument);
 }
 
-// What the inner command has hidden is hidden in the outer request as well, at its own place.
 void Dispatcher::RunInner(Session& session, const Request& request, ReplySink& reply, size_t at) {
   hidden_of_last_.clear();
   Run(session, request, reply);
@@ -343,7 +339,7 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
   reply.Error(error);
 }
 
-// What is queued counts against the client's query buffer: it is input that was not run yet.
+// A queued command counts against the client's query buffer: it is input that was not run yet.
 void Dispatcher::Queue(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
   Transaction& transaction = *TransactionOf(session);

@@ -18,10 +18,10 @@ void Effects::Replace(Args command, EffectTime time) {
   Add(db_, command, time);
 }
 
-// Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
-// open. Outside of commands each effect stands alone.
 void Effects::Add(int db, Args command, EffectTime time) {
   if (!sink_ || muted_) return;
+  // Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
+  // open. Outside of commands each effect stands alone.
   if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command, time);
   if (told_ == Told::kHeldOne) {
     told_ = Told::kGroup;

@@ -21,12 +21,12 @@
 
 namespace sluice {
 
-// Of which kind the moment is that an effect names: a Unix time for good, or one of engine time
-// that is written as one, and feels no step of the wall clock. Without a moment, or where the
-// command can only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it is as it is.
+// The kind of moment that an effect names: a Unix time for good, or one of engine time that is
+// written as one, and feels no step of the wall clock. Without a moment, or where the command can
+// only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it is as it is.
 enum class EffectTime : uint8_t { kAsItIs, kRelative };
 
-// What takes the effects: the append-only log, replication, a test.
+// Takes the effects: the append-only log, replication, a test.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -76,7 +76,7 @@ class Effects {
   void set_muted(bool muted) { muted_ = muted; }
 
  private:
-  // Of the command that runs, with all that it runs.
+  // How much is told of the command that runs, with all that it runs.
   enum class Told : uint8_t { kNothing, kHeldOne, kGroup };
   // An effect that waits for a second one. Its memory is used again.
   struct Held {

@@ -49,15 +49,15 @@ std::string Gates::OutsideMulti(const Session& session, const Request& request) 
   return "ERR Command not allowed inside a transaction";
 }
 
-// The rules of its user. Those who need to log in first have been sent away by then.
+// Asks the rules of its user. Clients who need to log in first have been sent away by then.
 std::string Gates::Allowed(const Session& session, const Request& request) const {
   if (!(session.conditions & kRestricted)) return {};
   const Verdict verdict = access_.CheckAndRecord(session, request);
   return verdict.allowed() ? std::string() : access_.TextOf(verdict);
 }
 
-// What cannot be written down is not done: neither by a command nor by the EXEC of some. PING is
-// refused too, as by Redis.
+// A change that cannot be written down is not made: neither by a command nor by the EXEC of some.
+// PING is refused too, as by Redis.
 std::string Gates::MayWrite(const Session& session, const Request& request) const {
   if (!log_.denies_writes()) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);

@@ -26,8 +26,8 @@ class Gates {
         AccessGate& access)
       : settings_(settings), script_(script), log_(log), access_(access) {}
 
-  // The sentence why the client may not run it now, or empty.
-  // O(gates), and each is a test of a few bits; the first refusal counts.
+  // The sentence why the client may not run it now, or empty; the first refusal counts. O(gates),
+  // and each is a test of a few bits.
   std::string Ask(const Session& session, const Request& request) const;
   // The same in two parts, between which Redis asks for memory: who asks for what, and what the
   // server allows.

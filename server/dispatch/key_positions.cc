@@ -92,8 +92,8 @@ bool FindKeyPositions(const KeySpec& spec, Args args, std::vector<int>& position
 }
 
 // The row's own function reads the words as the handler does, so where there is one it alone
-// counts: a spec that looks for a word is misled by a value that looks so. Of specs one that fails
-// does not hide what the others find: PFMERGE without sources still changes its key.
+// counts: a spec that looks for a word is misled by a value that looks so. A spec that fails does
+// not hide what the others find: PFMERGE without sources still changes its key.
 bool FindOwnKeys(const Request& request, std::vector<KeyUse>& keys) {
   const CommandSpec& spec = *request.command.spec;
   const Args args = request.args;

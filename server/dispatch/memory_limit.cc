@@ -1,4 +1,4 @@
-// See memory_limit.h. What is hard is to know when to stop. Values that are freed in slices count
+// See memory_limit.h. The hard part is to know when to stop. Values that are freed in slices count
 // until they are gone, so what waits to be freed is set off first: else one large list would cost a
 // thousand small keys. And a keyspace in which nothing may go is not looked through again for each
 // command.
@@ -39,7 +39,7 @@ constexpr int kKeysPerTurnMax = 16 * 1024;
 // each time costs three looks at the clock for each.
 constexpr size_t kRoomAheadMax = 4096;
 constexpr size_t kPartAhead = 1024;  // of maxmemory, at most
-// Of values that wait to be freed no more are summed up: they are freed before more keys go.
+// At most so many values that wait to be freed are summed up: they are freed before more keys go.
 constexpr size_t kValuesToFreeMax = 64;
 // A search in vain costs some 10 ns a key: a hundredth of the time may go there.
 constexpr size_t kKeysPerVainMs = 1000;
@@ -150,9 +150,9 @@ void MemoryLimit::BeginTurn(size_t bytes_beside) {
 
 // --- what commands ask
 
-// A client that caches hears of keys that went for its own command before the command's reply, and
-// with NOLOOP, too: what it may have read then, it had read before.
 bool MemoryLimit::Admits(MemoryNeed need) {
+  // A client that caches hears of keys that went for its own command before the command's reply,
+  // and with NOLOOP, too: what it may have read then, it had read before.
   const CurrentClient::Apart apart(parts_.Get<CurrentClient>());
   const Room room = MakeRoom();
   NoteRoom(room);

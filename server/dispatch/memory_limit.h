@@ -2,12 +2,12 @@
 // as `maxmemory-policy` says, and refuses what takes memory where there is none to be had.
 //
 // On the way of a command it costs one comparison: of what the keyspace takes, which is counted as
-// it changes, with what it may take. What all else takes (clients, scripts, waits, what is
+// it changes, with what it may take. The memory of all else (clients, scripts, waits, what is
 // remembered of locks) is counted once a turn.
 //
-// Locks, limiters and buckets are never evicted, nor is a key that a glob of `evict-never` names.
-// What makes one may take `maxmemory-reserved-for-locks` beyond the limit, when there is no room
-// for anything else; what gives one back takes no memory and always runs.
+// Locks, limiters and buckets are never evicted, nor is a key that a glob of `evict-never` names. A
+// command that makes one may take `maxmemory-reserved-for-locks` beyond the limit, when there is no
+// room for anything else; a command that gives one back takes no memory and always runs.
 //
 // An eviction is an effect (DEL), an event (`evicted`), and a change that WATCH and client-side
 // caching hear of. A turn evicts for `maxmemory-eviction-tenacity`, at most 1 ms: meanwhile
@@ -28,7 +28,7 @@ namespace sluice {
 inline constexpr std::string_view kOutOfMemoryText =
     "OOM command not allowed when used memory > 'maxmemory'.";
 
-// What a request may ask memory for: nothing, anything, or what locks and limits remember.
+// The memory that a request may need: none, some for what locks and limits remember, or any.
 enum class MemoryNeed : uint8_t { kNone, kLocks, kAny };
 
 // For INFO; CONFIG RESETSTAT forgets it.

@@ -20,8 +20,8 @@ class WaitOwner {
   virtual void WaitCancelled(uint64_t wait_id) = 0;
 };
 
-// On which terms a client is parked.
-// The keys themselves are an argument of Park, as their line is kept by Waiters.
+// The terms on which a client is parked. The keys themselves are an argument of Park, as their line
+// is kept by Waiters.
 struct Parking {
   int64_t deadline_ms = 0;  // engine ms; 0: none
   // With keys: what one of them has to hold for the handler to run again.

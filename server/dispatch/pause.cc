@@ -15,9 +15,8 @@ Pause::Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const Tur
   end_.fired = [](TimerTask& task) { static_cast<TimerTaskOf<Pause>&>(task).owner.End(); };
 }
 
-// A pause that follows at once, before what the last one has held back was run, goes on with it.
-// WRITE after ALL leaves ALL in force, and a shorter time does not end a pause sooner.
 void Pause::Start(Mode mode, int64_t ms) {
+  // A pause that follows before what the last one has held back was run goes on with it.
   if (!StandsStill()) began_ms_ = clock_.now().ms();
   mode_ = std::max(mode_, mode);
   until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
@@ -65,8 +64,8 @@ void Pause::TimeShifted(int64_t ms) {
   timers_.Arm(end_, until_ms_);
 }
 
-// kMayReplicate holds PUBLISH and scripts too, which change what replicas would see.
 bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
+  // kMayReplicate holds PUBLISH and scripts too, which change what replicas would see.
   return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }
 

@@ -21,7 +21,7 @@ class QueuedCommand {
   const Command& command() const { return *command_; }
   Args args() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return views_; }
   Request request() const ABSL_ATTRIBUTE_LIFETIME_BOUND { return {*command_, views_, inner_}; }
-  // What it takes of memory: beside itself, and in all.
+  // Its memory: beside itself, and in all.
   size_t heap_bytes() const {
     return BlockSize(bytes_.capacity()) + BlockSize(views_.capacity() * sizeof(std::string_view));
   }

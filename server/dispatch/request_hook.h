@@ -1,6 +1,6 @@
 // RequestHook: sees each request of a client when it comes, before all gates, and its answer when
-// that stands in the client's output. So a test double makes faults and keeps a journal. What runs
-// inside a request (EXEC's queue, a script's calls, FENCED's command) is not shown.
+// that stands in the client's output. So a test double makes faults and keeps a journal. Commands
+// inside a request (EXEC's queue, a script's calls, FENCED's command) are not shown.
 //
 //   Arrived ── kRun ──▶ it runs ──▶ Ran ── it waits (Session::blocked) ──▶ Answering ─▶ Answered
 //           └─ kHeld: shown again when its session goes on
@@ -27,21 +27,21 @@ class RequestHook {
     kRefused,  // not run; refusal() is the answer
     kSilent,   // not run, and not answered
   };
-  // What is said of a request that is refused.
+  // The answer to a request that is refused.
   struct Refusal {
     std::string text;
     bool as_given = true;  // else EXEC's is told as Redis tells it: EXECABORT
   };
 
   virtual ~RequestHook() = default;
-  // What a client has sent.
+  // A request as a client has sent it.
   struct Arrival {
     Args words;
     const Command* command = nullptr;  // the row; null when there is none of that name
     const Request* request = nullptr;  // null: the words are none
   };
   virtual Ruling Arrived(Session& session, const Arrival& arrival) = 0;
-  // Of the request that Arrived has ruled kRefused.
+  // The answer to the request that Arrived has ruled kRefused.
   virtual Refusal RefusalOf(const Session& session) = 0;
   // A pause or a snapshot holds back what was to run: it will be shown again.
   virtual void HeldBack(Session& session) = 0;
@@ -52,7 +52,7 @@ class RequestHook {
     bool was_run = false;            // by its handler: not refused, not queued
   };
   virtual void Ran(Session& session, const Done& done) = 0;
-  // Of a session that was blocked: it may be answered now, and it has been.
+  // A session that was blocked may be answered now, and then it has been.
   virtual void Answering(Session& session) = 0;
   virtual void Answered(Session& session) = 0;
 };

@@ -9,7 +9,6 @@
 
 namespace sluice {
 
-// A command inside MULTI is only queued, which changes nothing; its EXEC is what has to wait.
 bool SavedFirst::Holds(const Session& session, const Request& request, uint32_t flags) {
   const bool ends_multi = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   if (ends_multi) return HoldsQueue(session);
@@ -39,22 +38,21 @@ bool SavedFirst::HoldsEach(int db, const Request& request) {
   return holds;
 }
 
-// O(1) look-up.
 bool SavedFirst::IsNeeded(int db, std::string_view key) {
   if (!keyspace_.made(db)) return false;
   const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
   return entry != nullptr && keyspace_.MustWait(*entry);
 }
 
-// Of several keys the last in order is remembered, as a stand-in for all: once it is saved, the
-// request is shown again, and held again if another one is still needed.
+// Remembers the last in order of several keys, as a stand-in for all: once it is saved, the request
+// is shown again, and held again if another one is still needed.
 bool SavedFirst::HoldsKey(int db, std::string_view key) {
   if (!IsNeeded(db, key)) return false;
   if (!needed_key_ || *needed_key_ < key) needed_key_ = key;
   return true;
 }
 
-// What it waits for is that key, or room in the file's buffers.
+// The session waits for needed_key_, or without one for room in the file's buffers.
 void SavedFirst::Hold(Session& session) {
   session.paused = true;
   held_[session.client_id] = {++held_ever_, session.id, session.db,
@@ -66,10 +64,10 @@ void SavedFirst::Forget(const Session& session) {
   if (session.paused) held_.erase(session.client_id);
 }
 
-// Only when something was given out of turn can a session's value have been among it.
 void SavedFirst::Saved(bool is_full) {
   const bool is_over = is_full_ && !is_full;
   is_full_ = is_full;
+  // Only when something was given out of turn can a session's value have been among it.
   if (is_over || given_ != keyspace_.image().given_first()) Resume(/*all=*/false);
 }
 

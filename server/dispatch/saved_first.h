@@ -5,10 +5,10 @@
 // Where more waits for the disk than snapshot-memory-max, all commands that may write are held
 // back.
 //
-// What ends by its own timer waits too (KeyspaceImage): a key, a field of a hash, a lease. What
-// cannot be held back saves the rest of a large value at once: a script that changes a key which it
-// does not declare, COPY and transactions that go to another database, and an element that is
-// handed over to a client that waits for one (BLMOVE).
+// An end by a timer waits too (KeyspaceImage): of a key, a field of a hash, a lease. A change that
+// cannot be held back saves the rest of a large value at once: by a script that does not declare
+// the key, by COPY and transactions that go to another database, and by an element that is handed
+// over to a client that waits for one (BLMOVE).
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ class SavedFirst {
   SavedFirst(Clients& clients, Keyspace& keyspace, SlowPathFlags& flags)
       : clients_(clients), keyspace_(keyspace), flags_(flags) {}
 
-  // The request must wait. `flags` are its own.
+  // The request must wait; `flags` are its own. Inside MULTI only EXEC does, for all that it will
+  // run.
   bool Holds(const Session& session, const Request& request, uint32_t flags);
   void Hold(Session& session);
   void Forget(const Session& session);  // its connection is gone
@@ -49,7 +50,7 @@ class SavedFirst {
   bool HoldsQueue(const Session& session);
   bool HoldsKey(int db, std::string_view key);
   // While the snapshot needs it and it is large; it is saved next then. Small values are not worth
-  // waiting for: they are saved as they are changed.
+  // waiting for: they are saved as they are changed. O(1).
   bool IsNeeded(int db, std::string_view key);
   void Resume(bool all);
 
@@ -66,7 +67,7 @@ class SavedFirst {
   SlowPathFlags& flags_;
   absl::flat_hash_map<uint64_t, Held> held_;  // by client id
   uint64_t held_ever_ = 0;
-  // Of the request that Holds was asked of, the key that is saved last.
+  // The key that is saved last, of the request that Holds was asked about.
   std::optional<std::string> needed_key_;
   uint64_t given_ = 0;  // KeyspaceImage's, when sessions went on the last time
   bool is_full_ = false;

@@ -24,7 +24,6 @@ const Entry* WatchTable::Find(int db, std::string_view key) const {
   return keyspace_.db(db).Find(keyspace_.Hash(key), clock_.now());
 }
 
-// O(watchers of the key). One session watches a key once, whatever it says.
 void WatchTable::Watch(Session& session, int db, std::string_view key, bool missing) {
   if (!session.transaction) session.transaction = std::make_unique<Transaction>();
   auto place = watchers_.find(KeyNameView{db, key});
@@ -70,7 +69,6 @@ void WatchTable::UnwatchAll(Session& session) {
   own.dirty = false;
 }
 
-// O(watched keys): asked once, at EXEC.
 bool WatchTable::AnyExpired(const Session& session) const {
   if (!session.transaction) return false;
   // One that was there, is gone and was not touched can only have died. (Where Find removes it, the
@@ -90,7 +88,6 @@ void WatchTable::KeyTouched(int db, std::string_view key, bool died) {
   }
 }
 
-// O(watched keys of all sessions). FLUSHDB has no `other` (-1).
 void WatchTable::DatabaseReplaced(int db, int other) {
   ReplacedBy(db, other);
   if (other >= 0) ReplacedBy(other, db);

@@ -50,7 +50,7 @@ struct Transaction final : SessionState {
 inline Transaction* TransactionOf(const Session& session) {
   return static_cast<Transaction*>(session.transaction.get());
 }
-// What is queued or run by EXEC; null outside of both.
+// The transaction that is queued or run by EXEC; null outside of both.
 inline const Transaction* QueueOf(const Session& session) {
   return session.in_multi() || session.in_exec() ? TransactionOf(session) : nullptr;
 }
@@ -65,17 +65,18 @@ class WatchTable final : public KeyListener {
       : keyspace_(keyspace), clock_(clock), flags_(flags), watchers_(0, KeyNameHash(hash_key)) {}
 
   // `missing`: Find has just answered null. A key that the session watches already is left alone.
+  // O(watchers of the key).
   void Watch(Session& session, int db, std::string_view key, bool missing);
   void UnwatchAll(Session& session);
-  // True when a watched key of the session has passed its deadline since WATCH.
+  // True when a watched key of the session has passed its deadline since WATCH. O(watched keys).
   bool AnyExpired(const Session& session) const;
 
-  // What no client is charged with: slots that are free.
+  // Memory that no client is charged with: slots that are free.
   size_t MemoryBytes() const { return TableBytes(watchers_) - watchers_.size() * kSlotBytes; }
 
   bool listens() const override { return !watchers_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
-  // Every watched key that exists on one side is touched.
+  // Every watched key that exists on one side is touched. O(watched keys of all sessions).
   void DatabaseReplaced(int db, int other) override;
 
  private:

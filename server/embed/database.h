@@ -8,8 +8,8 @@
 // A command is a list of words, of any bytes; its answer is a Reply, a value that stands by itself.
 // All commands of the server are served, and mean the same.
 //
-// Time passes in calls alone. What is due (a key's end, a lease, a waiter's deadline) is done by
-// the next Run, and by RunUntil, which an event loop calls when NextDeadline has come:
+// Time passes in calls alone. Due work (a key's end, a lease, a waiter's deadline) is done by the
+// next Run, and by RunUntil, which an event loop calls when NextDeadline has come:
 //
 //   poll(fds, count, MillisUntil(db.NextDeadline()));
 //   db.RunUntil(db.Now());
@@ -108,8 +108,8 @@ class Client {
   // While it waits, this client runs nothing else.
   Ticket Start(Words words);
   Ticket Start(WordList words) { return Start(Words(words.begin(), words.size())); }
-  // The oldest push that was not taken: a message of a channel, a lost lock, an invalidation.
-  // A client with more than 32 MiB of them loses its subscriptions, and is told in the last.
+  // The oldest push that was not taken: a message of a channel, a lost lock, an invalidation. A
+  // client with more than 32 MiB of them loses its subscriptions, and is told in the last.
   std::optional<Reply> NextPush();
   // RunUntil calls it with each, instead of NextPush.
   void OnPush(std::function<void(const Reply&)> call);
@@ -138,8 +138,8 @@ class LockGuard {
   ~LockGuard() { Release(); }
 
   explicit operator bool() const { return token_ > 0; }
-  // Grows with every grant of this database. What the lock protects should refuse a lower one than
-  // it has seen (FENCED does); 0: not held.
+  // Grows with every grant of this database. The thing that the lock protects should refuse a lower
+  // one than it has seen (FENCED does); 0: not held.
   int64_t token() const { return token_; }
   // As it was granted.
   Millis lease() const { return lease_; }
@@ -178,7 +178,8 @@ class Database {
   // --- commands
   Reply Run(Words words);
   Reply Run(WordList words) { return Run(Words(words.begin(), words.size())); }
-  // Of a client of its own, with the database that this one has selected: others go on meanwhile.
+  // Runs as a client of its own, with the database that this one has selected: others go on
+  // meanwhile.
   Ticket Start(Words words);
   Ticket Start(WordList words) { return Start(Words(words.begin(), words.size())); }
   Client Connect();

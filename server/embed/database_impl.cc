@@ -1,5 +1,5 @@
-// See database_impl.h. What is hard is that anything may be gone after a callback, the database
-// too: the core is held by who calls back, and looks at itself again.
+// See database_impl.h. The difficulty: anything may be gone after a callback, the database too: the
+// caller of callbacks holds the core, which looks at itself again.
 #include "server/embed/database_impl.h"
 
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ constexpr std::string_view kQueued = "QUEUED for EXEC, which will tell";
 constexpr std::string_view kClientGone = "CLOSED this client was closed";
 constexpr std::string_view kTooManyPushes =
     "CLOSED too many pushes were not taken: this client has lost its subscriptions";
-// What may wait for one client, as Redis's limit for subscribers.
+// Bytes that may wait for one client, as Redis's limit for subscribers.
 constexpr size_t kPushBytesMax = 32 * 1024 * 1024;
 // Clients of waits that are over are kept for the next ones.
 constexpr size_t kIdleMax = 16;
@@ -420,7 +420,7 @@ void DatabaseCore::GatherPushes() {
   }
 }
 
-// Those of a client that the host cannot ask are the database's.
+// The pushes of a client that the host cannot ask are the database's.
 void DatabaseCore::Gather(ClientState& client) {
   ClientState& to = client.is_for_tickets ? *own_ : client;
   for (Reply& push : client.pushes.TakeAll()) {
@@ -501,7 +501,7 @@ bool DatabaseCore::CallBack() {
   return !shut_;
 }
 
-// What is called is taken out before: a call that throws is not made again.
+// Takes the callback out before it is called: one that throws is not called again.
 bool DatabaseCore::CallBackOnce() {
   std::function<void(Reply)> ready;
   std::function<void(const Reply&)> push;

@@ -1,7 +1,7 @@
-// DatabaseCore: what a Database, its clients, tickets and locks share. It lives as long as one of
-// them is in a call; Shut ends all that is in it.
+// DatabaseCore: the part that a Database, its clients, tickets and locks share. It lives as long as
+// one of them is in a call; Shut ends all that is in it.
 //
-// Enter is the door: one call at a time. What calls back is outside of it.
+// Enter is the door: one call at a time. Callbacks are called outside of it.
 #pragma once
 
 #include <atomic>

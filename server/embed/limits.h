@@ -71,7 +71,7 @@ struct Limit {
   std::string policy;
 };
 
-// What a limit says to a request. In an `if` it is whether the request is allowed.
+// A limit's answer to a request. In an `if` it is whether the request is allowed.
 struct Verdict {
   bool allowed = false;
   int64_t limit = 0;      // the most that an unused one grants at once

@@ -71,9 +71,9 @@ class Reply {
   std::string_view error_code() const {
     return is_error() ? text().substr(0, text_.find(' ')) : std::string_view();
   }
-  // Of kInteger; else `otherwise`. A double is cut.
+  // The value of kInteger, or of kDouble, cut; else `otherwise`.
   int64_t integer(int64_t otherwise = 0) const;
-  // Of kDouble and kInteger; else `otherwise`.
+  // The value of kDouble or kInteger; else `otherwise`.
   double number(double otherwise = 0) const;
 
   // --- aggregates
@@ -86,9 +86,9 @@ class Reply {
   const Reply& operator[](Index index) const {
     return At(static_cast<size_t>(index));
   }
-  // Of a map: the value of that key; null without it.
+  // The value of that key in a map; null without it.
   const Reply& operator[](std::string_view key) const;
-  // Of a map, or of an array in which names and values take turns.
+  // The pairs of a map, or of an array in which names and values take turns.
   std::vector<std::pair<std::string_view, const Reply*>> pairs() const;
 
   // One line for people: `[1, "a", (nil)]`; bytes that cannot be shown as \xNN.

@@ -8,7 +8,7 @@
 namespace sluice {
 inline namespace v1 {
 
-// What a handler announces is believed up to here; beyond it room is made as elements come.
+// A handler's announcement is believed up to here; beyond it room is made as elements come.
 constexpr size_t kReservedMax = 1 << 20;
 
 Reply& ReplyBuilder::Place() {

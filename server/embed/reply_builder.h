@@ -1,5 +1,5 @@
-// ReplyBuilder: the sink of a host program's client. What a handler answers becomes a Reply, piece
-// by piece, with no bytes of the protocol in between.
+// ReplyBuilder: the sink of a host program's client. A handler's answer becomes a Reply, piece by
+// piece, with no bytes of the protocol in between.
 //
 // Complete values are handed to `done`, each at its end; a command gives one, a subscription to
 // three channels three. Elements are built where they will stand: an aggregate announces its length
@@ -30,7 +30,7 @@ class ReplyBuilder final : public ReplySink {
 
   // A value has been completed since the last Take.
   bool has_reply() const { return count_ > 0; }
-  // Of several the last; null where there was none. Another can be built.
+  // The last of several; null where there was none. Another can be built.
   Reply Take();
   // Push kinds alone: all that were completed.
   std::vector<Reply> TakeAll();

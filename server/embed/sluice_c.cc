@@ -53,7 +53,7 @@ void Tell(std::string_view text, char* fault, size_t size) {
   fault[length] = '\0';
 }
 
-// What it returns where something is thrown is `otherwise`.
+// Returns `otherwise` where something is thrown.
 template <typename Result, typename Work>
 Result Guarded(Result otherwise, Work work) noexcept {
   try {

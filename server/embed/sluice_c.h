@@ -12,7 +12,7 @@
 // them, its texts end with a nul byte; so does one whose size is SIZE_MAX. Texts that are given
 // back have a nul behind them that is not counted.
 //
-// Who owns: what a function of this file returns as `sluice_x*` is the caller's, to be given to
+// Ownership: a `sluice_x*` that a function of this file returns is the caller's, to be given to
 // sluice_x_free (a db: sluice_close) once, except where it says "borrowed". NULL may be given to
 // each of these. Replies are values: they stay good after their database is closed, and may be used
 // by any thread. Tickets, clients and locks may be freed after their database is closed, by one

@@ -21,12 +21,11 @@ constexpr std::string_view kUnreadable =
 
 // --- at the start
 
-// A user without "on" is likely a slip.
 Fault AccessControl::LoadConfigured() {
   const ConfiguredUsers read = ReadConfiguredUsers(on_.config, on_.users);
   if (!read.faults.empty()) return read.faults.front();
   for (const User& user : read.users) {
-    if (!user.enabled()) {
+    if (!user.enabled()) {  // a missing "on" is likely a slip
       on_.host.Log(LogLevel::kNotice,
                    Concat("The user '", user.name(),
                           "' is disabled (there is no 'on' modifier in the user "
@@ -60,8 +59,6 @@ bool AccessControl::Remove(std::string_view name) {
   return user != nullptr;
 }
 
-// All or nothing. Users that the file does not name are gone, and their connections with them; the
-// connections of the others stay, and have the new rules.
 Fault AccessControl::LoadFile() {
   const std::string& path = on_.config.settings().aclfile;
   std::string text;
@@ -123,7 +120,7 @@ void AccessControl::DefaultChannelsChanged() {
   on_.users.set_all_channels(on_.config.settings().acl_pubsub_default == "allchannels");
 }
 
-// Who connects from now on is this.
+// The default user, as it is now, is the user of connections to come.
 void AccessControl::DefaultChanged() {
   const User& user = on_.users.default_user();
   on_.clients.SetNewcomer({.user = &user,
@@ -142,7 +139,7 @@ void AccessControl::RulesChanged(Session& session) {
   if (const std::string why = WhyNot(session); !why.empty()) on_.parked.Refuse(session, why);
 }
 
-// Of what it waits for; empty: nothing is against it.
+// Checks the request that it waits with; empty: nothing is against it.
 std::string AccessControl::WhyNot(const Session& session) {
   const Parked& parked = *ParkedOf(session);
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
@@ -193,7 +190,6 @@ const User& AccessControl::Nobody() {
 
 // --- logins
 
-// A name that is not there takes as long as a wrong password.
 bool AccessControl::LogIn(Session& session, Args args, std::string_view user,
                           std::string_view password) {
   const User* const found = on_.users.Find(user);

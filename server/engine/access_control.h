@@ -23,7 +23,7 @@ namespace sluice {
 
 class AccessControl {
  public:
-  // What it works with; all of it outlives it.
+  // The parts that it works with; all of them outlive it.
   struct Uses {
     Config& config;
     Host& host;
@@ -45,7 +45,9 @@ class AccessControl {
   void Set(const User& draft);
   // False: there is none. Precondition: not the default user.
   bool Remove(std::string_view name);
-  // ACL LOAD and ACL SAVE. The fault as Redis words it, or empty: then nothing has changed.
+  // ACL LOAD and ACL SAVE. The fault as Redis words it, and nothing has changed; or empty. Users
+  // that a loaded file does not name are gone, and their connections with them; the connections of
+  // the others stay, and have the new rules.
   Fault LoadFile();
   Fault SaveFile();
   // The users' lines for the configuration file; none where users have a file of their own. The
@@ -55,7 +57,8 @@ class AccessControl {
   void DefaultChannelsChanged();
 
   // --- logins
-  // False for a wrong name or password, which changes nothing but the log.
+  // False for a wrong name or password, which changes nothing but the log. A name that is not there
+  // takes as long as a wrong password.
   bool LogIn(Session& session, Args args, std::string_view user, std::string_view password);
   // By what has proved itself otherwise, as a certificate has. False: there is no such user, or it
   // is off.
@@ -72,7 +75,7 @@ class AccessControl {
   void Close(Session& session);
   void CloseThoseOf(const User& gone);
 
-  // Of connections whose user is gone, for the moments until they are closed.
+  // The user of connections whose own is gone, for the moments until they are closed.
   const User& Nobody();
 
   const Uses on_;

@@ -167,8 +167,8 @@ void Assembly::LoadLog() {
   if (by_ms != 0) TimeShifted(by_ms);
 }
 
-// What was measured by engine time before the log was loaded, whose time goes on from here, is as
-// long ago as it was. The log's own deadlines are of its time already.
+// A loaded log's time goes on from here: moments measured by engine time before it was loaded stay
+// as long ago as they were. The log's own deadlines are of its time already.
 void Assembly::TimeShifted(int64_t ms) {
   clients.TimeShifted(ms);
   keyspace.TimeShifted(ms);
@@ -202,7 +202,7 @@ void Assembly::KeyTouched(int db, std::string_view key) {
     key_listeners.KeyTouched(db, key, /*died=*/false);
 }
 
-// What locks do by themselves, and what listeners look at, is no doing of the command's.
+// Keys that locks change by themselves, or that listeners look at, are no doing of the command's.
 void Assembly::KeyLookedUp(int, std::string_view key) {
   if (!locks.changes_itself()) effects.audit().LookedUp(key);
 }
@@ -260,7 +260,6 @@ std::string Assembly::Audit() const {
   return AuditFlags();
 }
 
-// A flag may be raised for nothing, never down while there is something.
 std::string Assembly::AuditFlags() const {
   if (std::string fault = key_listeners.Audit(); !fault.empty()) return fault;
   const bool serve = locks.pending() || waiters.any_ready() || limit_waiters.any_ready();

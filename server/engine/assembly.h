@@ -74,7 +74,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   RandomState SaveRandom() const;
   void RestoreRandom(const RandomState& state);
   std::string Audit() const;
-  // That part of it which costs no look at each client.
+  // The part of Audit that looks at no client. A flag may be raised for nothing, but not down while
+  // there is something.
   std::string AuditFlags() const;
   const Settings& settings() const { return config.settings(); }
 

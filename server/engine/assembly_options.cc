@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// What maxmemory-clients allows all clients together, as in Redis at least 128 KB; 0: no limit.
+// Bytes maxmemory-clients allows all clients together, as in Redis at least 128 KB; 0: no limit.
 size_t ClientBytesMax(const Settings& settings) {
   constexpr size_t kLeast = 128 * 1024;
   const std::string& limit = settings.maxmemory_clients;
@@ -79,7 +79,8 @@ std::optional<std::string> Assembly::OptionChanged(std::string_view option) {
   return std::nullopt;
 }
 
-// Those who hold locks of their sessions, whose peers are watched from the first of them on.
+// Gives the new time to clients that hold locks by their sessions: their peers are watched from the
+// first such lock on.
 void Assembly::WatchPeers() {
   clients.ForEach([this](Session& session) {
     const int64_t timeout_ms = settings().lock_session_timeout;

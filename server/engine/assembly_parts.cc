@@ -1,6 +1,5 @@
-// What each part is given, and the parts that handlers find by type. A part that is
-// made later than the one it is given to is named here too: a constructor keeps references, and
-// uses none.
+// Gives each part the others that it uses, and lists the parts that handlers find by type. A part
+// may be made later than the one it is given to: a constructor keeps references, and uses none.
 //
 // A new part is named in three places: as a member of Assembly, here with what it uses, and in
 // AddParts if handlers are to find it by its type.

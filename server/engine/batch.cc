@@ -98,7 +98,7 @@ void Batch::Prefetch(const std::vector<Input>& inputs) {
   if (objects_) PrefetchObjects();
 }
 
-// What commands of strings look at is in the entry itself, but for long ones.
+// Commands of strings need none of it: but for long ones, the value is in the entry itself.
 void Batch::PrefetchObjects() {
   for (const Request& request : requests_) {
     if (request.likely) request.likely->PrefetchValue();

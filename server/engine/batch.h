@@ -35,7 +35,7 @@ class Batch {
     const Command* command;
     HashedKey key;
     const Database* db;  // where the key is likely to be; null: nothing to fetch
-    // What is likely to be found there; until the first request runs.
+    // The slot and the entry that are likely to be found there; until the first request runs.
     const PackedPointer* slot;
     const Entry* likely;
   };

@@ -55,8 +55,7 @@ int64_t RedirectionOf(const Session& session) {
   return session.tracking ? static_cast<int64_t>(TrackingOf(session)->options.redirect) : -1;
 }
 
-// What replies that wait take beyond the buffer that Redis gives to every client, as it counts
-// them.
+// Bytes of waiting replies beyond the buffer that Redis gives to every client, as it counts them.
 size_t OutputMemory(const Session& session) {
   constexpr size_t kOwnBufferBytes = 16 * 1024;
   return session.output.bytes() > kOwnBufferBytes ? session.output.memory() : 0;
@@ -71,8 +70,6 @@ size_t BytesOf(Args args) {
 
 }  // namespace
 
-// Ages and idle times are whole seconds of engine time, so a step of the wall clock does not show
-// in them.
 std::string ClientLines::Describe(const Session& session, Args running) const {
   const Now& now = clock_.now();
   std::string text;
@@ -97,7 +94,7 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
            " rbs=", session.output.memory(), " rbp=", session.output.memory(),
            " obl=", session.output.bytes(),
            " oll=", (output_memory + kBlockBytes - 1) / kBlockBytes, " omem=", output_memory,
-           // Of a request that waits, the arguments are in the sum already.
+           // The arguments of a request that waits are in the sum already.
            " tot-mem=", session.MemoryBytes() + BytesOf(running));
   const std::string_view command =
       session.last_command ? std::string_view(*session.last_command) : "NULL";

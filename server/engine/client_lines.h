@@ -13,8 +13,9 @@ class ClientLines final : public ClientDescriber {
  public:
   ClientLines(const Inputs& inputs, const TurnClock& clock) : inputs_(inputs), clock_(clock) {}
 
-  // Redis 7.0's fields in its order, 7.2's names of libraries behind them; no line break.
-  // `running`: the arguments of its command that runs; none: those with which it waits, if it does.
+  // Redis 7.0's fields in its order, 7.2's names of libraries behind them; no line break. Ages and
+  // idle times are of engine time: a step of the wall clock does not show in them. `running`: the
+  // arguments of its command that runs; none: those with which it waits, if it does.
   std::string Describe(const Session& session, Args running) const override;
 
  private:

@@ -39,11 +39,11 @@ Defragmenter::~Defragmenter() { timers_.Disarm(slice_); }
 // A snapshot looks at entries where they are.
 bool Defragmenter::MayRun() const { return !parts_.Get<Keyspace>().takes_image(); }
 
-// What is resident is asked of the system first, as a survey looks at every page.
 void Defragmenter::EverySecond(size_t used) {
   const Settings& settings = parts_.Get<Config>().settings();
   const int64_t now_ms = parts_.Get<TurnClock>().now().ms();
   if (!settings.activedefrag || running() || now_ms < next_look_ms_ || !MayRun()) return;
+  // The system is asked first, as a survey looks at every page.
   const auto resident = static_cast<size_t>(parts_.Get<Host>().process().Usage().resident_bytes);
   const size_t excess = resident - std::min(resident, used);
   const auto is_much = [&settings](size_t spare, size_t of) {

@@ -50,7 +50,7 @@ class Defragmenter {
   void ResetStatistics() { counts_ = {}; }
 
  private:
-  // What a run needs.
+  // State of a run.
   struct Run {
     explicit Run(Keyspace& keyspace) : mover(keyspace, pages) {}
     SparsePages pages;

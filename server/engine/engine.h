@@ -8,8 +8,8 @@
 //   engine.RunTurn();            // runs requests and due timers, hands outputs to the host
 //   ... wait until engine.NextWork() or until more bytes come ...
 //
-// This is its API. What it consists of is made and joined in assembly.h, and a turn over that is
-// turn_loop.h. One thread calls all of it, and nothing here locks.
+// This is its API. assembly.h makes and joins its parts, and turn_loop.h runs a turn over them. One
+// thread calls all of it, and nothing here locks.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,8 @@ class Engine final {
   // --- a turn
   // `bytes` are parsed now or in RunTurn and must stay valid until RunTurn returns.
   void Receive(SessionId id, std::string_view bytes);
-  // Of a long request the host reads the rest to where it belongs, without a copy: RoomFor is where
-  // (empty: it is in no such place, anywhere will do), ReceiveInPlace tells how much has come there
+  // The host reads the rest of a long request to where it belongs, without a copy: RoomFor is that
+  // place (empty: there is none, anywhere will do), ReceiveInPlace tells how much has come there
   // since.
   std::span<char> RoomFor(SessionId id);
   void ReceiveInPlace(SessionId id, size_t bytes);
@@ -79,24 +79,24 @@ class Engine final {
   // then ends the turn: effects out, outputs sent. True when work is left and the next turn should
   // come at once.
   bool RunTurn();
-  // Of a host program, between turns: runs one command of that session at once, as a turn of its
-  // own, and puts the answer into its sink; what was due before runs before. kHeld: to be shown
-  // again when the session is no longer paused. None: there is no such session any more. What the
-  // command leaves for later is done by RunTurn. Precondition: the session does not wait.
+  // For a host program, between turns: runs one command of that session at once, as a turn of its
+  // own, and puts the answer into its sink; work that was due runs before. kHeld: to be shown again
+  // when the session is no longer paused. None: there is no such session any more. RunTurn does the
+  // work that the command leaves for later. Precondition: the session does not wait.
   std::optional<RequestOutcome> RunNow(SessionId id, Args args);
   // The session, if something of it may be done without a command now, as nobody but its program is
   // to hear of it: there is no log and no event, and no client watches, waits, tracks or is shown
-  // commands. What was due has been done by then, and the time is of now. Else null.
+  // commands. Work that was due has been done by then, and the time is of now. Else null.
   Session* DirectSession(SessionId id);
-  // What is left of the last turn goes on at once.
+  // The last turn left work that goes on at once.
   bool has_left_over() const;
   // False for the client whose command runs now: it must neither be read from nor dropped.
   bool MayTouch(SessionId id) const;
   // When RunTurn should be called next if nothing arrives, in engine ms; TimerWheel::kNever if
   // never.
   int64_t NextWork() const;
-  // Of a test double: once a second of real time, where EngineOptions::movable_clock is set. What a
-  // server does for itself each second neither stands still with that clock nor is in its way.
+  // For a test double: once a second of real time, where EngineOptions::movable_clock is set. The
+  // server's own work of each second neither stands still with that clock nor is in its way.
   void Housekeep();
   // Whether requests of it wait that could run: before its next bytes are read those should be.
   bool HasBacklog(SessionId id) const;

@@ -13,7 +13,7 @@ namespace sluice {
 class MovableClock;
 class Spaces;
 
-// What INFO tells of the process. One for all of its engines.
+// Facts of the process for INFO. One for all of its engines.
 struct ProcessFacts {
   std::string executable;  // for CONFIG, too
   int64_t process_id = 0;
@@ -24,14 +24,14 @@ struct ProcessFacts {
 };
 
 struct EngineOptions {
-  // Of a test double: the engine's clock, which SLUICE.CLOCK moves. The host calls Housekeep once a
+  // In a test double: the engine's clock, which SLUICE.CLOCK moves. The host calls Housekeep once a
   // second of real time. Null: there is no such command.
   MovableClock* movable_clock = nullptr;
   Spaces* spaces = nullptr;  // of a test double: the one that this engine is, and all others
   uint64_t seed = 0;         // every random choice comes from it
-  // What the keys of all hash tables are made from: from the system's randomness, for chance of the
-  // seed shows in answers. None: from the seed, so that a run can be repeated; then a client that
-  // knows the seed can make names that collide.
+  // The keys of all hash tables are made from it. It is of the system's randomness, for chance of
+  // the seed shows in answers. None: they are made from the seed, so that a run can be repeated;
+  // then a client that knows the seed can make names that collide.
   std::optional<SipKey> hash_key;
   std::shared_ptr<const ProcessFacts> process = std::make_shared<const ProcessFacts>();
 };

@@ -36,7 +36,7 @@ class Facts {
   const ProcessFacts& process() const { return *options_.process; }
   const std::string& run_id() const { return run_id_; }  // 40 hex digits, from the seed
   int64_t started_ms() const { return started_ms_; }
-  // What keys, clients and all else take now; looks at every client.
+  // Bytes that keys, clients and all else take now; looks at every client.
   size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
   const MemoryAccounts& accounts() const { return accounts_; }  // of all else
   size_t MemoryBesideKeys() const { return accounts_.Total(); }

@@ -1,5 +1,5 @@
-// What happens when the time of a hash's fields has come: they are taken out, and the log, watchers
-// and subscribers hear of it. Commands leave that to the timer; to them such fields are missing.
+// Takes out the fields of a hash whose time has come, and tells the log, watchers and subscribers
+// of it. Commands leave that to the timer; to them such fields are missing.
 //
 // The event is `hexpired`, once a slice, and the log gets an HDEL of its fields. Where all fields
 // are over the key is gone at that moment (Entry::Expired), and goes as a whole, in O(1):

@@ -31,8 +31,8 @@ class Inputs {
  public:
   std::vector<Input> list;
 
-  // What was received, and neither run to its end nor, of a request that is not complete, made an
-  // argument yet: the request that runs is part of it.
+  // Received bytes that are neither run to their end nor, where a request is not complete, made an
+  // argument yet: the request that runs is part of them.
   size_t UnparsedBytes(const Session& session) const {
     const auto input = std::ranges::find(list, &session, &Input::session);
     const size_t unread = input != list.end() ? input->window.size() - input->position

@@ -20,7 +20,7 @@ class WatchTable;
 
 class MemoryAccounts {
  public:
-  // Whose memory it is; all of it outlives them.
+  // The parts whose memory it is; all of them outlive the accounts.
   struct Owners {
     const ScriptEngine& scripts;
     const LockService& locks;

@@ -4,8 +4,8 @@
 // All chance there is comes from these: members and keys that are drawn, run ids and what else is
 // made up (choices); under which secret each table is hashed, and so in which order SCAN, KEYS,
 // HGETALL and their like tell what is in a table that is made from now on (tables, values);
-// math.random (scripts). What is given by counting or by the clock (client ids, tokens, the ids of
-// streams) is no chance. Tables that are there keep their secrets.
+// math.random (scripts). Numbers given by counting or by the clock (client ids, tokens, the ids of
+// streams) are no chance. Tables that are there keep their secrets.
 #pragma once
 
 #include "scripting/lua/random.h"

@@ -22,8 +22,6 @@ size_t ScriptEngine::MemoryBytes() const {
 
 // --- running
 
-// The stand-in client is made with the first script and keeps nothing of one for the next: each run
-// sets its database. Effects are told by the script's commands, so the script itself has none.
 void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
                        bool read_only) {
   const bool declared = !(flags & kScriptUndeclared);
@@ -36,6 +34,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
         "OOM allow-oom flag is not set on the script, can not run it when used memory > "
         "'maxmemory'");
   }
+  // The stand-in client keeps nothing of a script for the next.
   if (!session_) {
     session_ = std::make_unique<Session>(SessionId{}, 0, Peer{}, call.now.ms());
     session_->conditions = kInScript;
@@ -59,7 +58,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
     failure.counted ? RepeatError(call.reply, failure.line) : call.reply.Error(failure.line);
   }
   call.effects.set_muted(false);
-  call.NoEffect();
+  call.NoEffect();  // the script's commands have told theirs
   on_.state.running_ = nullptr;
   on_.current_client.set_script_runs(false);
   if (running.late) [[unlikely]]
@@ -68,8 +67,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
 
 // --- its commands
 
-// What a script is told of words that are no request: shorter than what a client is, as in Redis.
-// Of the command inside another one it is told as much as a client.
+// Words that are no request: a script is told less of them than a client is, as in Redis, but as
+// much of a command inside another one.
 std::string ScriptEngine::TextOf(const RequestFault& fault) const {
   if (fault.is_inner) return on_.commands.TextOf(fault);
   return fault.kind == RequestFault::Kind::kWrongArity
@@ -77,7 +76,7 @@ std::string ScriptEngine::TextOf(const RequestFault& fault) const {
              : "ERR Unknown Redis command called from script";
 }
 
-// What has kept a command from running is told of that command, not of the script's call.
+// The refusal is counted and told as that command's, not as the script's call's.
 void ScriptEngine::Refuse(const Command* command, std::string_view why, ReplySink& reply) {
   if (command) ++on_.counts.Of(command->number).rejected;
   reply.Error(why);
@@ -112,7 +111,7 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
   const RunningScript& running = *on_.state.running_;
   const CommandSpec& spec = *command.spec;
   std::string refusal;
-  // What may replicate (PUBLISH, PFCOUNT) counts as a write: CLIENT PAUSE holds it back too.
+  // Commands that may replicate (PUBLISH, PFCOUNT) count as writes: CLIENT PAUSE holds them, too.
   if (running.read_only) {
     refusal = "ERR Write commands are not allowed from read-only scripts.";
   } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
@@ -185,8 +184,8 @@ void ScriptEngine::SetReplication(bool log, bool replicas) {
 // --- when it takes long
 
 // No other client is served while code is compiled: the parser cannot be left for a while. It takes
-// 50 ms for a megabyte of usual code. Of CPU time, so that a busy machine refuses no script that an
-// idle one takes; where a host cannot tell that, of time.
+// 50 ms for a megabyte of usual code. The limit is CPU time, so that a busy machine refuses no
+// script that an idle one takes; where a host cannot tell that, it is time.
 constexpr int64_t kCompilingNsMax = 3'000'000'000;
 // Between two looks at the others' requests beside a late script, and beside one that is played
 // from a log: that long a slice of loading takes (LogLoader).

@@ -30,7 +30,7 @@ namespace sluice {
 
 class ScriptEngine final : public CommandPort {
  public:
-  // What it works with; all of it outlives the scripts.
+  // The parts that it works with; all of them outlive the scripts.
   struct Uses {
     const Settings& settings;
     Host& host;
@@ -54,7 +54,7 @@ class ScriptEngine final : public CommandPort {
   ScriptCache& cache() { return cache_; }
   FunctionLibraries& functions() { return functions_; }
 
-  // What scripts, libraries and their Lua states take.
+  // Counts scripts, libraries and their Lua states.
   size_t MemoryBytes() const;
 
   // Runs a script and answers `call`. `flags`: ScriptFlag; `read_only`: EVAL_RO and the like.

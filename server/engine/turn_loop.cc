@@ -29,7 +29,7 @@ constexpr size_t kPile = 4;  // values and entries
 constexpr size_t kFreedPerSlice = 32;
 constexpr int kFreeingSlicesMax = 512;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
-// Of a request as long as that, the rest is read to where it belongs (as Redis), a piece a turn: as
+// The rest of a request as long as that is read to where it belongs (as Redis), a piece a turn: as
 // much as there is already, between these bounds. Pieces of 64 KiB wake the loop and acknowledge so
 // often that a SET of 400 MB took 1.4 times the CPU; one of 512 KiB takes about 0.4 ms to read.
 constexpr size_t kReadInPlaceAt = 32 * 1024;
@@ -43,14 +43,13 @@ constexpr size_t kReadInPlaceMax = 512 * 1024;
 TurnLoop::TurnLoop(Assembly& parts)
     : on_(parts), batch_(parts.settings(), parts.commands, parts.keyspace) {}
 
-// Bytes of a session that may run become an input of this turn, as they lie in the host's buffer. A
-// session with older bytes, or one that has to wait, has them copied behind those.
 void TurnLoop::Receive(SessionId id, std::string_view bytes) {
   Session* session = on_.clients.Find(id);
   if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
   CountReceived(*session, bytes.size());
   if (session->received) KeepReceived(*session);
-  // Inside a command the inputs belong to the turn around it.
+  // The bytes become an input as they lie in the host's buffer, unless the session has older ones
+  // or has to wait: then they are copied. Inside a command the inputs belong to the turn around it.
   const bool may_run = !session->blocked && !session->paused;
   if (session->pending.empty() && may_run && !on_.current_client.serving_from_within()) {
     on_.inputs.list.push_back({.session = session, .window = bytes});
@@ -103,7 +102,6 @@ void TurnLoop::KeepReceived(Session& session) {
   on_.inputs.list.erase(first);
 }
 
-// What a command leaves to be done at once is not found here, but by has_left_over.
 void TurnLoop::PassMoment() {
   assert(on_.inputs.list.empty() && !on_.current_client.current() &&
          !on_.current_client.serving_from_within());
@@ -211,7 +209,7 @@ bool TurnLoop::RunTurn() {
          (on_.request_watch && on_.request_watch->any_to_send());
 }
 
-// What all but the keyspace takes is counted once a turn.
+// Memory of all but the keyspace is counted once a turn.
 void TurnLoop::BeginMemory() {
   if (!on_.memory_limit.is_set()) [[likely]]
     return;
@@ -265,8 +263,8 @@ void TurnLoop::Yield(Session& caller) {
   on_.clock.Tick();
 }
 
-// What this turn still held of other clients' requests becomes their own again, so that they are
-// answered now and not after the script.
+// Gives other clients the requests back that this turn still holds, so that they are answered now
+// and not after the script.
 void TurnLoop::SetAside(Session& caller) {
   for (Input& input : on_.inputs.list) {
     if (!input.session || input.session == &caller) continue;
@@ -282,9 +280,8 @@ void TurnLoop::SetAside(Session& caller) {
   }
 }
 
-// The inputs and the batch of the turn around it are laid aside and put back: the turn goes on when
-// its command has ended.
 bool TurnLoop::RunNestedTurn() {
+  // These are put back: the turn around this one goes on when its command has ended.
   std::vector<Input> outer_inputs = std::exchange(on_.inputs.list, {});
   Batch outer_batch = std::exchange(batch_, Batch(on_.settings(), on_.commands, on_.keyspace));
   const int64_t begin = on_.clock.Tick();
@@ -299,7 +296,6 @@ bool TurnLoop::RunNestedTurn() {
   return on_.clients.any_carried();
 }
 
-// Sessions with unfinished business in `pending` take part in this turn, before newcomers.
 void TurnLoop::TakeCarried() {
   if (!on_.clients.any_carried()) return;
   std::vector<Input>& inputs = on_.inputs.list;
@@ -365,7 +361,7 @@ bool TurnLoop::RunRequest(Session& session, const Batch::Request& request) {
   return true;
 }
 
-// What of an input has not been run stays with its session.
+// Leaves the part of an input that has not been run with its session.
 void TurnLoop::KeepRest(Input& input) {
   Session& session = *input.session;
   session.received = false;
@@ -466,8 +462,8 @@ bool TurnLoop::PassTime(int64_t turn_begin) {
   return true;
 }
 
-// What a turn without requests does for the time; true when something is left to be done before it
-// may go on.
+// Does the work of this moment in a turn without requests; true when some is left to be done before
+// the time may go on.
 bool TurnLoop::SettleMoment(int64_t turn_begin) {
   const bool timers_left = RunTimers();
   FreeGarbage(turn_begin);

@@ -1,6 +1,5 @@
-// TurnLoop: a turn of the engine. What came in is run in batches, due timers fire, what was
-// answered is handed to the host; and the turns inside a turn that serve others while a script is
-// slow.
+// TurnLoop: a turn of the engine. Requests that came in run in batches, due timers fire, answers
+// are handed to the host; and the turns inside a turn that serve others while a script is slow.
 //
 // Each step has a bound of its own: 400 µs of requests, 256 timers, 200 µs of freeing, slices of
 // the rest. RunTurn tells whether anything is left over: then the host comes again at once.
@@ -43,6 +42,7 @@ class TurnLoop {
 
  private:
   // --- what was received
+  // Sessions with unfinished business in `pending` take part in this turn, before newcomers.
   void TakeCarried();
   void RunInputs(int64_t turn_begin);
   void RunBatch();
@@ -54,6 +54,7 @@ class TurnLoop {
   void ProtocolError(Session& session);
 
   // --- RunNow's
+  // Does work that is due. Work that a command leaves to be done at once is found by has_left_over.
   void PassMoment();
   const Command* LookDirectly(std::string_view name);
 

@@ -1,6 +1,6 @@
-// What the page may change: break a lock, delete a key. Each is the ordinary command, run by a
-// client of the page's own that is there for as long: so it has its effects, its line in the log of
-// changes, its events, and shows in MONITOR and the slow log under the visitor's address.
+// Changes that the page may make: break a lock, delete a key. Each is the ordinary command, run by
+// a client of the page's own that is there for as long: so it has its effects, its line in the log
+// of changes, its events, and shows in MONITOR and the slow log under the visitor's address.
 //
 // Only called when pages.cc has found that the visitor may, and that no command runs around it. The
 // answer does not wait until the change is on disk, whatever appendfsync says.

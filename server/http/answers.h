@@ -1,5 +1,5 @@
-// What the page asks for as JSON, an answer a function; their paths are rows of pages.cc. Each is
-// bounded in what it looks at and in its size: what is left out is counted, or can be asked for
+// Answers that the page asks for as JSON, a function each; their paths are rows of pages.cc. Each
+// is bounded in what it looks at and in its size: what is left out is counted, or can be asked for
 // with the cursor that the answer gives ("0" at the end).
 //
 //   lock_answers.cc     /api/locks, /api/waits
@@ -52,8 +52,8 @@ void WriteLock(JsonText& json, const PageCall& call, LockNameView name, const Lo
 // `"queue":[..],"more_waiters":..`: who waits for it, first come first.
 void WriteWaiters(JsonText& json, const PageCall& call, const WaitQueue::Line& line,
                   size_t waiters_max, const Now& now);
-// What lies there; a key past its deadline is none, and stays. Null: nothing, or the name is longer
-// than what is looked up.
+// The entry of that name; a key past its deadline is none, and stays. Null: there is none, or the
+// name is longer than those that are looked up.
 const Entry* EntryAt(const PageCall& call, KeyNameView name, const Now& now);
 // Null: no owner holds it.
 const Lock* LockAt(const PageCall& call, LockNameView name, const Now& now);

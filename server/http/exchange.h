@@ -22,7 +22,7 @@ struct HttpRequest {
   std::string page_token;  // X-Sluice-Token
   std::string content_type;
   std::string body;
-  // Who asks.
+  // The visitor's.
   std::string address;        // "127.0.0.1:54321"
   bool is_local = false;      // from this machine
   bool is_certified = false;  // has shown a client's certificate that was verified

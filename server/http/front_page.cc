@@ -10,7 +10,7 @@
 namespace sluice {
 namespace {
 
-// What stands between the only pair of such tags.
+// The text between the only pair of such tags.
 std::string_view Inside(std::string_view page, std::string_view begin, std::string_view end) {
   const size_t from = page.find(begin);
   const size_t to = page.find(end, from);

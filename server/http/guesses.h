@@ -27,7 +27,7 @@ class Guesses {
   bool MayJudge(std::string_view address, int64_t now_ns);
   // Precondition: MayJudge has said so.
   void Wrong(std::string_view address, int64_t until_ns);
-  // Those that are over by then count no more.
+  // Guesses that are over by then count no more.
   void Expire(int64_t now_ns);
   // When the first of them is over.
   int64_t next_ns() const;

@@ -22,12 +22,11 @@ History::Counts History::Read(const Parts& parts) {
   return counts;
 }
 
-// The first call has nothing to compare with: it only reads. Counters that are less than before
-// were set to zero meanwhile (CONFIG RESETSTAT).
 void History::Take(const Parts& parts, int64_t now_ns) {
   const Statistics& statistics = parts.Get<Statistics>();
   const Counts counts = Read(parts);
   const double seconds = static_cast<double>(now_ns - last_ns_) / 1e9;
+  // A counter that is less than before was set to zero meanwhile (CONFIG RESETSTAT).
   const auto rate = [seconds](uint64_t now, uint64_t before) {
     return static_cast<double>(now < before ? now : now - before) / std::max(seconds, 1e-3);
   };

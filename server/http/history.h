@@ -36,10 +36,11 @@ class History {
     int64_t late_ms = 0;  // 99 % of the keys went no later
   };
 
-  // O(buckets of a histogram). `now_ns`: of a clock that no one moves.
+  // O(buckets of a histogram). `now_ns`: of a clock that no one moves. The first call has nothing
+  // to compare with: it only reads.
   void Take(const Parts& parts, int64_t now_ns);
   uint64_t taken() const { return taken_; }  // so far; the number of the next sample
-  // Those with this number and above that are there, the oldest first.
+  // The samples with this number and above that are there, the oldest first.
   std::vector<Sample> Since(uint64_t number) const;
 
  private:

@@ -30,7 +30,7 @@ void WriteAlgorithms(JsonText& json, const LimitStatistics& statistics) {
   json.End();
 }
 
-// Those that refused most. O(policies).
+// Writes the policies that refused most. O(policies).
 void WritePolicies(JsonText& json, const LimitStatistics& statistics) {
   using Counted = std::pair<std::string_view, const Decided*>;
   std::vector<Counted> all;

@@ -1,4 +1,4 @@
-// What of a limiter or leaky bucket the page shows: how full it is.
+// The part of a limiter or leaky bucket that the page shows: how full it is.
 #pragma once
 
 #include "server/http/page_call.h"

@@ -60,7 +60,7 @@ void WriteHolder(JsonText& json, const PageCall& call, const LockHolder& holder,
   json.End();
 }
 
-// Of very long names it is not looked up: -1.
+// -1: the name is too long to be looked up.
 int64_t WaitersOf(const PageCall& call, LockNameView name) {
   if (name.key.size() > kLookedUpBytesMax) return -1;
   return static_cast<int64_t>(call.parts.Get<LockService>().queue().LengthOf(name));

@@ -33,7 +33,7 @@ namespace {
 
 using Kind = MetricText::Kind;
 
-// What is asked of the system, and of all clients, is asked once a scrape.
+// Figures of the system, and of all clients: each is asked for once a scrape.
 struct Sources {
   explicit Sources(const Parts& all)
       : parts(all),
@@ -233,7 +233,7 @@ constexpr CommandRow kCommandRows[] = {
      [](const CommandStatistics& of) { return static_cast<double>(of.rejected); }},
 };
 
-// Those that were ever called.
+// Writes the commands that were ever called.
 void WriteCommands(const Parts& parts, MetricText& text) {
   std::vector<std::pair<std::string, const CommandStatistics*>> called;
   const auto look = [&](const Command& command) {

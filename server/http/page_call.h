@@ -24,7 +24,7 @@ struct PageCall {
   const FrontPage& front_page;
   std::string_view host_name;  // of the machine
   Standing standing;
-  // What a request that changes something has to show; empty: this visitor may change nothing.
+  // A request that changes something has to show it; empty: this visitor may change nothing.
   std::string token;
 };
 

@@ -19,7 +19,7 @@
 namespace sluice {
 namespace {
 
-// What of the server a page shows, and so who may see it.
+// The part of the server that a page shows, and so who may see it.
 enum class Shows : uint8_t {
   kProbe,    // whether it lives: for all
   kFigures,  // for who has logged in; without http-password, for this machine
@@ -122,8 +122,8 @@ Refusal AskStanding(const Asking& on) {
   return NotLetIn(!on.settings.http_password.empty());
 }
 
-// What a client that has just connected may not see by the one port is not shown to a visitor
-// without a password by the other.
+// Names that a client which has just connected may not see by the one port are not shown to a
+// visitor without a password by the other.
 Refusal AskNames(const Asking& on) {
   if (on.page.shows != Shows::kNames || on.call.standing == Standing::kLoggedIn) return {};
   const Newcomer& newcomer = on.call.parts.Get<Clients>().newcomer();
@@ -169,8 +169,8 @@ constexpr Refusal (*kGates[])(const Asking& on) = {AskStanding, AskNames, AskOri
 
 }  // namespace
 
-// What a request that changes something has to show is a word that only a page of this server can
-// read, another one for each login, and another one after each start.
+// The token is a word that only a page of this server can read, another one for each login, and
+// another one after each start.
 std::string HttpPages::TokenOf(const HttpRequest& request, const Parts& parts) {
   const Settings& settings = config_.settings();
   const std::string login = LoginOf(request, settings.http_password);
@@ -218,7 +218,6 @@ bool HttpPages::IsProbe(const HttpRequest& request) {
   return false;
 }
 
-// Once an hour refusals of before count half.
 void HttpPages::Sample(int64_t now_ns) {
   const Parts& parts = engine_().parts();
   LimitService& limits = parts.Get<LimitService>();

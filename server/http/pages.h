@@ -27,15 +27,16 @@ class Engine;
 
 class HttpPages {
  public:
-  // `engine`: the one that there is now.
-  // `host_name`: of the machine, as people call it; empty: it is not known.
+  // `engine`: the one that there is now. `host_name`: of the machine, as people call it; empty: it
+  // is not known.
   HttpPages(const Config& config, std::function<Engine&()> engine, std::string host_name = {})
       : config_(config), engine_(std::move(engine)), host_name_(std::move(host_name)) {}
 
   HttpAnswer Answer(const HttpRequest& request, const HttpFigures& figures);
   // It asks whether the server lives, is ready, or, on this machine, how it is.
   static bool IsProbe(const HttpRequest& request);
-  // Goes on with the history, and with what is kept of limiters.
+  // Goes on with the history, and with the keys of limiters: once an hour refusals of before count
+  // half.
   void Sample(int64_t now_ns);
   const History& history() const { return history_; }
 

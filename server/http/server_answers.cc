@@ -139,7 +139,7 @@ void WriteSnapshots(JsonText& json, const Parts& parts) {
       .End();
 }
 
-// What this visitor may change; `token` is for requests that do.
+// Tells whether this visitor may change anything; `token` is for requests that do.
 void WriteActions(JsonText& json, const PageCall& call) {
   const bool is_on = call.parts.Get<Config>().settings().http_actions;
   const std::string_view word = !is_on ? "off" : call.token.empty() ? "login" : "on";

@@ -50,7 +50,7 @@ std::string_view NameOf(std::string_view host) {
   return host;
 }
 
-// What an Authorization header says: the password of Basic, the token of Bearer.
+// The password in an Authorization header: that of Basic, or the token of Bearer.
 std::optional<std::string> SaidPassword(std::string_view header) {
   const size_t space = header.find(' ');
   if (space == header.npos) return std::nullopt;

@@ -1,5 +1,5 @@
-// Who may see the pages: by which name the server was called (a page elsewhere, whose name was made
-// to lead here, must not read what is served on this machine), and whether the visitor is let in.
+// Judges a visitor of the pages: by which name the server was called (a page elsewhere, whose name
+// was made to lead here, must not read what is served on this machine), and whether it is let in.
 //
 //   IsOwnName("127.0.0.1:9121", hosts)      addresses, localhost and the names of http-hosts
 //   StandingOf(request, password)           a certificate, the password, or no password and local
@@ -17,7 +17,7 @@ namespace sluice {
 // `host` as in the header: with or without a port; an IPv6 address in brackets.
 bool IsOwnName(std::string_view host, const std::vector<std::string>& names);
 
-// What a visitor has shown.
+// How far a visitor is known.
 enum class Standing : uint8_t {
   kStranger,  // is on another machine, or did not say the password that there is
   kLocal,     // there is no password, and it is on this machine

@@ -12,9 +12,9 @@ LimitVerdict LimitService::Take(LimiterKey& limiter, int db, const LimitRequest&
   return verdict;
 }
 
-// SHADOW hinders no caller, so its refusals are none of the page's.
 void LimitService::Count(int db, HashedKey key, LimitAlgorithm algorithm, CountedAs as,
                          bool allowed) {
+  // SHADOW hinders no caller, so its refusals are none of the page's.
   if (as.shadow) [[unlikely]]
     return statistics_.shadow.Count(allowed);
   statistics_.by_algorithm[static_cast<size_t>(algorithm)].Count(allowed);

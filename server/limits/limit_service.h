@@ -43,8 +43,7 @@ class LimitService {
     bool shadow = false;
   };
 
-  // Takes, and counts the decision.
-  // Requires: limiter.IsOpenTo(request.config.algorithm).
+  // Takes, and counts the decision. Requires: limiter.IsOpenTo(request.config.algorithm).
   LimitVerdict Take(LimiterKey& limiter, int db, const LimitRequest& request, CountedAs as);
   LimitVerdict Take(LimiterKey& limiter, int db, const LimitRequest& request) {
     return Take(limiter, db, request, CountedAs());
@@ -59,7 +58,7 @@ class LimitService {
 
   PolicyTable& policies() { return policies_; }
   DrainSeconds& drain_seconds() { return drain_seconds_; }
-  // Of the words behind the key: LIMIT.TAKE's, CL.THROTTLE's.
+  // The words behind the key, as read last: LIMIT.TAKE's, CL.THROTTLE's.
   ParsedArgsCache<TakeOptions>& parsed_takes() { return parsed_takes_; }
   ParsedArgsCache<CellRequest>& parsed_cells() { return parsed_cells_; }
   LimitStatistics& statistics() { return statistics_; }

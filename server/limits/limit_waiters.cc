@@ -27,8 +27,6 @@ constexpr size_t kLooksPerTurn = 512;
 LimitWaiters::LimitWaiters(const Uses& uses, HashKeys& hash_keys)
     : on_(uses), queues_(0, KeyNameHash(hash_keys.Next())) {}
 
-// The first waiter of a key makes the queue and sets its timer; later ones wait for their turn,
-// however soon their own cost would fit.
 void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
                         int64_t retry_ms, Handler on_timeout) {
   std::unique_ptr<Queue>& queue = queues_[KeyName(key)];
@@ -54,8 +52,8 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   if (queue->tickets.size() == 1) ChargeQueue(*queue);
 }
 
-// With its places among all tickets and among those of its policy, whose name they share.
 void LimitWaiters::ChargeWaiter(const Ticket& ticket) {
+  // Its places among all tickets, and among those of its policy, whose name they share.
   constexpr size_t kTicket =
       TreeNodeBytes<decltype(Queue::tickets)>() + sizeof(decltype(queue_of_)::value_type) * 4 / 3;
   constexpr size_t kOfPolicy = TreeNodeBytes<std::set<uint64_t>>();
@@ -143,7 +141,7 @@ void LimitWaiters::WaitCancelled(uint64_t wait_id) {
 
 // --- touched keys
 
-// What the served waiter itself takes does not count as a touch.
+// A take of the served waiter itself does not count as a touch.
 void LimitWaiters::KeyTouched(int db, std::string_view key, bool) {
   const auto found = queues_.find(KeyNameView{db, key});
   if (found != queues_.end() && found->second.get() != serving_) Note(*found->second);
@@ -171,11 +169,11 @@ void LimitWaiters::Note(Queue& queue) {
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-// Those that are noted while this runs wait for the next call, so one call ends.
 void LimitWaiters::ServeReady() {
   if (on_.pause.is_on()) [[unlikely]]
     return;
   NoteOfChanges();
+  // Queues that are noted while this runs wait for the next call, so one call ends.
   for (size_t left = ready_.size(); left > 0 && tries_left_ > 0; --left) {
     const auto found = queues_.find(ready_.front());
     ready_.pop_front();
@@ -187,7 +185,6 @@ void LimitWaiters::ServeReady() {
 
 // --- what changes for many
 
-// O(changes that are still to be looked at).
 void LimitWaiters::PolicyChanged(std::string_view name) {
   if (!tickets_of_policy_.contains(name)) return;
   DropChanges([name](const Change& each) { return each.policy == name; });
@@ -195,8 +192,8 @@ void LimitWaiters::PolicyChanged(std::string_view name) {
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-// The next slice of the waiters that changes concern: notes the queues that they head. Who came
-// after a change has been tried with it.
+// The next slice of the waiters that changes concern: notes the queues that they head. A waiter
+// that came after a change has been tried with it.
 void LimitWaiters::NoteOfChanges() {
   while (!changes_.empty() && NoteSome(changes_.front())) changes_.pop_front();
 }

@@ -42,7 +42,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     std::optional<int64_t> (*try_again)(const Parts& parts, KeyNameView key, const Ticket& ticket);
   };
 
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the waiters.
   struct Uses {
     const Parts& parts;  // for `try_again`
     LimitService& limits;
@@ -63,7 +63,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
             int64_t retry_ms, Handler on_timeout);
 
-  // LIMIT.POLICY SET or DEL has changed what a name says.
+  // LIMIT.POLICY SET or DEL has changed what a name says. O(changes that are still to be looked
+  // at).
   void PolicyChanged(std::string_view name);
   size_t waiting() const { return queue_of_.size(); }
 
@@ -87,8 +88,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   };
 
   void Note(Queue& queue);
-  // What concerns some waiters: those with a ticket of these numbers whose policy, or database, it
-  // is. Those before `next` have been looked at.
+  // Concerns the waiters of a policy, or of two databases, whose tickets have numbers up to `last`.
+  // Tickets before `next` have been looked at.
   struct Change {
     std::string policy;  // empty: it is of databases
     int db = -1;

@@ -1,6 +1,7 @@
-// What abseil's hash tables leave to their library, once more, for libsluice.so: the archive that
-// Debian has of it keeps a counter in the thread's own storage in a way that only programs may. It
-// is small, and of this release of abseil: with another one that one's own library is linked.
+// The code that abseil's hash tables leave to their library, once more, for libsluice.so: the
+// archive that Debian has of it keeps a counter in the thread's own storage in a way that only
+// programs may. It is small, and of this release of abseil: with another one that one's own library
+// is linked.
 //
 // Rules are abseil's: raw_hash_set.cc.
 #include <cassert>

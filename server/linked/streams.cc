@@ -3,9 +3,9 @@
 //
 // They are what they are named for before any code of the library can run.
 //
-// Of C++'s streams nothing is used; but abseil's headers have every unit see to it that they are
-// made, which would take a program longer than all else that it does to load the library. So that
-// comes to nothing here.
+// C++'s streams are not used; but abseil's headers have every unit see to it that they are made,
+// which would take a program longer than all else that it does to load the library. So that comes
+// to nothing here.
 #include <cstdio>
 
 extern "C" {

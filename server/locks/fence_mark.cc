@@ -79,7 +79,7 @@ bool FenceMark::Read(std::string_view text, Content& content) {
   return content.mark <= kTokenMax && text == TextOf(content);
 }
 
-// Of a server that wrote no horizon.
+// Reads the mark of a server that wrote no horizon.
 bool FenceMark::ReadOldMark(std::string_view text, int64_t& mark) {
   const std::optional<int64_t> number = ParseInt64(text.substr(0, text.find_first_of(" \n")));
   if (!number || *number < 0 || *number > kTokenMax) return false;
@@ -117,7 +117,6 @@ void FenceMark::Load() {
                                                   "start far ahead of the clock"));
 }
 
-// Idempotent: LookAhead and Started may both come first.
 void FenceMark::Open() {
   if (std::exchange(opened_, true)) return;
   if (path().empty()) return tokens_.set_mark(kTokenMax);
@@ -128,19 +127,18 @@ void FenceMark::Open() {
   Reserve();
 }
 
-// A missing file is as it should be where data come from Redis, too.
 void FenceMark::Loaded() {
   is_first_ = !tokens_.CanIssue(kTokensAtOnce);
   if (!std::exchange(is_missing_, false)) return;
+  // A missing file is as it should be where data come from Redis, too.
   on_.host.Log(LogLevel::kNotice,
                Concat(path(), " is missing, and there are data: tokens of locks go on above ",
                       tokens_.last(), ", far ahead of the clock"));
 }
 
-// A request has found no token left. At the start it waits for the disk: for the write that runs,
-// and for another where that one began before all was loaded. Later it is tried again.
 void FenceMark::Want() {
   wanted_ = true;
+  // For the write that runs, and for another where that one began before all was loaded.
   if (is_first_) Await();
   if (is_first_ && job_fault_ == 0 && !damaged_) {
     Reserve();
@@ -152,8 +150,6 @@ void FenceMark::Want() {
                Concat("locks have to wait: no token is left until ", path(), " is written"));
 }
 
-// The usual path is two comparisons. A server on which nothing asks for tokens does not write
-// again.
 void FenceMark::LookAhead() {
   if (!opened_) [[unlikely]]
     Open();
@@ -161,6 +157,7 @@ void FenceMark::LookAhead() {
   const bool is_behind = IsBehind(now);
   if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]]
     return;
+  // A server on which nothing asks for tokens does not write again.
   const bool is_used = wanted_ || is_behind || tokens_.last() != unused_since_;
   if (is_used && !is_writing_ && !damaged_ && now.ms() >= retry_ms_) Reserve();
 }
@@ -219,10 +216,8 @@ int FenceMark::HoldBackUntil(int64_t unix_ms) {
   return WriteNow();
 }
 
-// 0, or an errno value. Without a longer lease than the file knows there is nothing to do.
 int FenceMark::WriteHorizon() { return horizon_.IsBehind(on_.clock.now()) ? WriteNow() : 0; }
 
-// At an orderly end: every grant is on disk, so the next start has no reason for a grace.
 int FenceMark::Forget() {
   const bool is_there = horizon_.written_ms() != 0 || found_.horizon_unix_ms != 0;
   if (!opened_ || !is_there) return 0;
@@ -231,7 +226,6 @@ int FenceMark::Forget() {
   return WriteNow();
 }
 
-// After a failed sync. A restart must hold names back even if the log then looks whole.
 int FenceMark::WriteUnsure() {
   Open();
   if (is_doubt_told()) return 0;

@@ -7,11 +7,11 @@
 //   <mark> <horizon> <held back until>[ doubt <token>][ unsure] <XXH3 of all that, 16 hex digits>\n
 //
 // The horizon, and until when a start has held names back (RestartGrace), are Unix times in ms; 0:
-// there is none. "doubt": a start may have lacked grants up to this token (FenceMemory).
-// "unsure": a sync of the log has failed (LogState::is_unsure). Older files lack
-// all of these, and their checksum is that of the mark's digits. A file without a checksum is
-// believed only if its number has the 16 digits of tokens that were microseconds. One that is
-// damaged is refused; a missing one means a start far ahead of the clock.
+// there is none. "doubt": a start may have lacked grants up to this token (FenceMemory). "unsure":
+// a sync of the log has failed (LogState::is_unsure). Older files lack all of these, and their
+// checksum is that of the mark's digits. A file without a checksum is believed only if its number
+// has the 16 digits of tokens that were microseconds. One that is damaged is refused; a missing one
+// means a start far ahead of the clock.
 //
 // A worker writes it, between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
@@ -46,23 +46,25 @@ class FenceMark {
         memory_(memory),
         horizon_(horizon) {}
 
-  // Reads the file, once, before the first turn or in it, and begins to reserve.
+  // Reads the file, before the first turn or in it, and begins to reserve. Only the first call
+  // does: LookAhead and Started may both come first.
   void Open();
 
   // Between turns: has more written when less than half of what is reserved is left, or leases go
   // beyond the horizon, or the log is unsure. A mark that cannot be read or written is logged; it
-  // is written again while tokens are wanted.
+  // is written again while tokens are wanted. Usually two comparisons.
   void LookAhead();
   // All that is loaded at the start is there, and with it the tokens that it tells of. Where they
   // are above what is reserved, the first caller who wants a lock waits for the disk, too.
   void Loaded();
-  // A token was looked for and not there.
+  // A token was looked for and not there. At the start this waits for the disk; later it only has
+  // the mark written again.
   void Want();
   void TimeShifted() { retry_ms_ = 0; }  // see Assembly::TimeShifted
 
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
-  // Of the second: until a server has seen that time end.
+  // It counts until a server has seen that time end.
   int64_t held_back_until_unix_ms() const { return found_.held_back_until_unix_ms; }
   // The next start holds names back until then at least, and knows of what is in doubt. Waits for
   // the disk. 0, or an errno value.
@@ -71,9 +73,11 @@ class FenceMark {
   void HoldBackNoMore() { found_.held_back_until_unix_ms = 0; }
   // The horizon that is wanted is on disk when this returns. 0, or an errno value.
   int WriteHorizon();
-  // All grants are durable elsewhere: no start needs a horizon because of them.
+  // At an orderly end: all grants are on disk elsewhere, so the next start has no reason for a
+  // grace.
   int Forget();
-  // Whether the log is sure is on disk when this returns. 0, or an errno value.
+  // After a failed sync: that is on disk when this returns, so that a restart holds names back even
+  // if the log then looks whole. 0, or an errno value.
   int WriteUnsure();
 
  private:

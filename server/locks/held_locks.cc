@@ -1,4 +1,4 @@
-// See held_locks.h. What is hard is to tell the locks' own changes of a key from those of others:
+// See held_locks.h. The hard part is to tell the locks' own changes of a key from those of others:
 // both reach the keyspace's observer. OwnChange marks the first, so that only the second are noted
 // as touched. A loose lock (FLUSHDB, SWAPDB) is no lock any more for every look-up here, though its
 // value is still to be taken apart.
@@ -13,8 +13,8 @@ namespace {
 // Until what waits for a snapshot is tried again: it takes some 50 ms to save 100,000 holders.
 constexpr int64_t kReleaseRetryMs = 5;
 
-// What of loose locks is taken apart in one turn, them and their holders: some 0.15 ms. A crowd
-// ends at the cost of one.
+// Loose locks that are taken apart in one turn, them and their holders: some 0.15 ms. A crowd ends
+// at the cost of one.
 constexpr size_t kTakenApartPerTurn = 512;
 constexpr uint64_t kNoConnection = UINT64_MAX;  // no connection's number
 
@@ -87,7 +87,6 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
   return {place.name.key, *place.hash};
 }
 
-// What storage/locks sees: the lock, a stand-in that is never free, or null for a free name.
 const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
   if (entry && entry->type() != ValueType::kLock) return NeverFree(foreign_);
   if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
@@ -108,7 +107,6 @@ void HeldLocks::Look(LockPlace& place) {
   place.lock = LockAt(place.name, place.entry);
 }
 
-// For handlers, which have looked the key up already.
 OpenLock HeldLocks::Open(int db, HashedKey key, const Entry* found) {
   const LockNameView name = {db, key.bytes};
   return {*this,
@@ -122,8 +120,6 @@ size_t HeldLocks::size() const {
   return size;
 }
 
-// O(log locks + count). Locks that come while a client lists have higher numbers, so a full walk
-// sees every lock that was there all the time.
 uint64_t HeldLocks::List(int db, uint64_t after, size_t count,
                          absl::FunctionRef<void(const Lock&)> visit) {
   const auto shelf = shelves_.find(db);
@@ -139,7 +135,6 @@ uint64_t HeldLocks::List(int db, uint64_t after, size_t count,
 
 // --- changing
 
-// The first change names the lock and puts it on its database's shelf; later ones find it there.
 HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   HeldLock& held = HeldIn(entry);
   place.entry = place.changing = &entry;
@@ -234,19 +229,18 @@ void HeldLocks::TimerFired(HeldLock& lock) { due_.emplace_back(lock.name()); }
 
 // --- what others do to locks
 
-// O(locks). Entries keep their addresses, and with them what points to them.
 void HeldLocks::SetAside() {
   are_aside_ = true;
   for (const auto& [db, shelf] : shelves_) {
     for (const HeldLock& lock : shelf->locks) {
       LockPlace place{.name = {db, lock.name().key}};
       const Entry* const entry = FindEntry(place.name);
+      // Entries keep their addresses, and with them what points to them.
       aside_.push_back({LockName(lock.name()), &on_.keyspace.TakeOut(on_.keyspace.db(db), *entry)});
     }
   }
 }
 
-// A lock wins over what was loaded under its name.
 void HeldLocks::BringBack() {
   for (const auto& [name, entry] : std::exchange(aside_, {})) {
     Database& db = on_.keyspace.db(name.db);
@@ -256,18 +250,17 @@ void HeldLocks::BringBack() {
   are_aside_ = false;
 }
 
-// Nothing is settled here: this may be the middle of another command's change.
 void HeldLocks::Note(LockNameView name) {
   if (are_aside_) return;
   touched_.emplace_back(name);
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-// In the middle of a change of the keyspace. For a loose one all has been seen to.
 void HeldLocks::Lost(HeldLock& lock) {
   const bool loose = lock.shelf_->loose;
   on_.losses.NoteAll(lock, loose ? lock.shelf_->loss : LockLoss::kGone);
   Unlist(lock);
+  // For a loose one all has been seen to.
   if (!loose) Note(lock.name());
 }
 
@@ -284,8 +277,6 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
   on_.timers.Disarm(lock.timer_task());
 }
 
-// RENAME and MOVE bring the value along, but a lock is held under its name alone, so holders lose
-// it and the key goes.
 void HeldLocks::Moved(Database& db, HashedKey key) {
   if (are_aside_) return;
   on_.losses.NoteOverwritten({db.index(), key.bytes});
@@ -299,7 +290,6 @@ void HeldLocks::Moved(Database& db, HashedKey key) {
   db.Delete(key, on_.clock.now());
 }
 
-// Nothing is done to the single locks here, so it costs the same however many there are.
 void HeldLocks::CutLoose(int db, int goes_to, LockLoss why) {
   const auto found = shelves_.find(db);
   if (found == shelves_.end()) return;
@@ -329,12 +319,12 @@ void HeldLocks::DatabaseReplaced(int db, int other) {
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-// Those that were flushed are garbage, which is freed by others. While an image is taken that is
-// all that happens to them: it may still want them whole.
 void HeldLocks::TakeApart() {
   size_t budget = kTakenApartPerTurn;
   const bool is_imaged = on_.keyspace.takes_image();
   std::erase_if(loose_, [&](const std::unique_ptr<LockShelf>& shelf) {
+    // Flushed locks are garbage, which is freed by others. While an image is taken that is all that
+    // happens to them: it may still want them whole.
     if (is_imaged && shelf->db < 0) {
       RetryLater();
     } else {
@@ -344,13 +334,12 @@ void HeldLocks::TakeApart() {
   });
 }
 
-// The key is looked up anew for each: it may have been overwritten since. Only its own lock is
-// deleted.
 void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
   while (!shelf.locks.empty() && budget > 0) {
     HeldLock& held = *shelf.locks.begin();
     const std::string key(held.name().key);
     LockPlace place{.name = {shelf.db, key}};
+    // Looked up anew for each: it may have been overwritten since. Only its own lock is deleted.
     const Entry* const entry = shelf.db < 0 ? nullptr : FindEntry(place.name);
     const bool is_there = entry && entry->type() == ValueType::kLock && &HeldIn(*entry) == &held;
     if (is_there && on_.keyspace.MustWait(*entry)) return RetryLater();

@@ -88,7 +88,7 @@ struct LockShelf {
 // One for the server. It owns no lock: entries of the keyspace do, and shelves only link them.
 class HeldLocks final : public LockStore {
  public:
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the locks.
   struct Uses {
     Keyspace& keyspace;
     const TurnClock& clock;
@@ -101,25 +101,28 @@ class HeldLocks final : public LockStore {
   explicit HeldLocks(const Uses& uses);
   ~HeldLocks() override { on_.timers.Disarm(retry_); }
 
-  // What a handler has just found under that name.
+  // For handlers, which have looked the key up already: `found` is its entry, or null.
   OpenLock Open(int db, HashedKey key, const Entry* found);
   // A lock without a holder, for a value that is read.
   std::unique_ptr<Value> MakeLock() { return std::make_unique<HeldLock>(*this); }
   size_t size() const;
   // Calls `visit` for up to `count` locks of the database with numbers above `after`; returns that
-  // of the last one, 0 when there are no more.
+  // of the last one, 0 when there are no more. Locks that come meanwhile have higher numbers, so a
+  // full walk sees every lock that was there all the time. O(log locks + count).
   uint64_t List(int db, uint64_t after, size_t count, absl::FunctionRef<void(const Lock&)> visit);
   bool IsTaken(LockNameView name) const { return FindEntry(name) != nullptr; }  // by whatever
-  // What a key of another type looks like: a lock that is never free.
+  // Whether it stands for a key of another type: a lock that is never free.
   bool IsForeign(const Lock* lock) const { return lock && lock == foreign_.get(); }
-  // And a name that no owner is known to hold, in the grace after a restart.
+  // Or for a name that no owner is known to hold, in the grace after a restart.
   bool IsWithheld(const Lock* lock) const { return lock && lock == withheld_.get(); }
 
   // --- what others do to locks
-  // A key was renamed or moved to where it is now: a lock is none there.
+  // A key was renamed or moved to where it is now. A lock is held under its name alone, so its
+  // holders lose it and the key goes.
   void Moved(Database& db, HashedKey key);
   void DatabaseReplaced(int db, int other);
-  // A key that is waited for was touched, by hands other than these.
+  // A key that is waited for was touched, by hands other than these. Nothing is settled yet: this
+  // may be the middle of another command's change.
   void Note(LockNameView name);
   bool changes_a_key() const { return own_change_; }
 
@@ -143,7 +146,7 @@ class HeldLocks final : public LockStore {
   void TakeApart();
   // While those that are left wait for a snapshot there is nothing to do.
   bool any_loose() const { return !loose_.empty() && !retry_.node.linked(); }
-  // Locks with leases whose time has come. Those that cannot be settled yet are given back.
+  // Locks with leases whose time has come. Locks that cannot be settled yet are given back.
   std::vector<LockName> TakeDue();
   void GiveBackDue(std::vector<LockName> due) { due_ = std::move(due); }
   bool any_due() const { return !due_.empty(); }
@@ -177,15 +180,16 @@ class HeldLocks final : public LockStore {
 
   HashedKey KeyOf(LockPlace& place) const;
   const Entry* FindEntry(LockNameView name) const;  // whatever it holds
-  // What storage/locks is to see under a name that has this entry.
+  // The lock as storage/locks is to see it under a name with this entry: itself, a stand-in that is
+  // never free, or null for a free name.
   const Lock* LockAt(LockNameView name, const Entry* entry) const;
-  // Gives an entry's lock its name and its place on a shelf.
+  // Gives an entry's lock its name and its place on a shelf, at its first change.
   HeldLock& Adopt(LockPlace& place, Entry& entry);
   void Unlist(HeldLock& lock);
-  // A value has left its key while it was held.
+  // A value has left its key while it was held, in the middle of a change of the keyspace.
   void Lost(HeldLock& lock);
   void Empty(HeldLock& lock, LockLoss why);
-  // O(1): the shelf as a whole.
+  // The shelf as a whole, in O(1).
   void CutLoose(int db, int goes_to, LockLoss why);
   void TakeApart(LockShelf& shelf, size_t& budget);
   void Delete(Database& db, HashedKey key);

@@ -10,14 +10,14 @@ namespace {
 // It is written so far ahead of a lease's end, or as far as the lease is long: with leases of 30 s
 // once in 15 s.
 constexpr int64_t kAheadMs = 5000;
-// What is written is a moment of the wall clock, which drifts; beyond that it is written anew.
+// The file names a moment of the wall clock, which drifts; beyond that it is written anew.
 constexpr int64_t kDriftMs = 500;
 
 }  // namespace
 
-// "auto" is the value that asks for a log as well.
 bool LeaseHorizon::is_on() const {
   if (settings_.lock_restart_grace == "no" || settings_.fence_mark_file.empty()) return false;
+  // "auto" asks for a log as well.
   return settings_.appendonly || settings_.lock_restart_grace == "yes";
 }
 
@@ -29,11 +29,11 @@ int64_t LeaseHorizon::EndOf(const LockHolder& holder, const Now& now) const {
   return std::max(ends_ms, now.ms() + settings_.session_grace_ms);
 }
 
-// The horizon moves in steps, so that a renewal every few seconds does not write each time.
 bool LeaseHorizon::Cover(int64_t hold_ms, int64_t ends_ms) {
   if (answers_wait() || hold_ms <= 0) return true;
   if (IsTooLong(hold_ms)) return false;
   const int64_t ahead_ms = std::max(hold_ms, kAheadMs);
+  // In steps, so that a renewal every few seconds does not write each time.
   if (ends_ms + ahead_ms / 2 > wanted_ms_) wanted_ms_ = ends_ms + ahead_ms;
   return ends_ms <= written_ms_;
 }

@@ -1,5 +1,5 @@
-// Connections as storage/locks knows them: by a number that no other connection ever has. What
-// outlives a turn keeps that, and never a session.
+// Connections as storage/locks knows them: by a number that no other connection ever has. State
+// that outlives a turn keeps that, and never a session.
 #pragma once
 
 #include <cstdint>

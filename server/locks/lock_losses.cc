@@ -13,14 +13,12 @@ namespace sluice {
 
 // --- noting
 
-// Only holders with NOTIFY are kept, so the usual lock costs one test.
 void LockLosses::Note(const Lock& lock, const LockHolder& holder, LockLoss why) {
   if (holder.notify().empty()) return;
   noted_.push_back({holder.notify(), LockName(lock.name()), holder.token, why});
   flags_.Raise(SlowPathFlags::kServe);
 }
 
-// A crowd is noted by its address alone, in O(1).
 void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   if (!lock.is_crowd()) {
     for (const LockHolder& holder : lock.holders()) Note(lock, holder, why);
@@ -32,8 +30,8 @@ void LockLosses::NoteAll(const Lock& lock, LockLoss why) {
   flags_.Raise(SlowPathFlags::kServe);
 }
 
-// Its lease may have been over when the crowd ended: then that is the reason.
 void LockLosses::HolderFreed(const Lock& lock, const LockHolder& holder) {
+  // Its lease may have been over when the crowd ended: then that is the reason.
   if (const auto found = dying_.find(&lock); found != dying_.end())
     Note(lock, holder, lock.WasOver(holder) ? LockLoss::kExpired : found->second);
 }
@@ -44,7 +42,6 @@ void LockLosses::Freed(const Lock& lock) {
 
 // --- reasons
 
-// O(losses of this command), which are few.
 void LockLosses::NoteOverwritten(LockNameView name) {
   for (Loss& loss : noted_) {
     const bool was_there = loss.why == LockLoss::kGone && LockNameEqual()(loss.name, name);
@@ -57,7 +54,6 @@ void LockLosses::NoteOverwritten(LockNameView name) {
   });
 }
 
-// Behind the command: a name that holds something else now was overwritten, a free one was deleted.
 void LockLosses::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
   const auto reason_of = [&](LockNameView name) {
     return is_taken(name) ? LockLoss::kOverwritten : LockLoss::kDeleted;
@@ -70,7 +66,6 @@ void LockLosses::FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken) {
 
 // --- telling
 
-// A loss of many connections may be told over several turns.
 void LockLosses::Tell(int& answers_left) {
   std::ranges::move(std::exchange(noted_, {}), std::back_inserter(pushes_));
   while (!pushes_.empty() && answers_left > 0) {

@@ -38,27 +38,31 @@ class LockLosses {
   LockLosses(Clients& clients, SlowPathFlags& flags) : clients_(clients), flags_(flags) {}
 
   // --- while the keyspace is changed
-  // A holder has lost the lock.
+  // A holder has lost the lock. One test, unless it has NOTIFY.
   void Note(const Lock& lock, const LockHolder& holder, LockLoss why);
-  // All holders of a lock that is going away. Those of a crowd follow with HolderFreed.
+  // All holders of a lock that is going away. A crowd is noted as a whole, in O(1); its holders
+  // follow with HolderFreed.
   void NoteAll(const Lock& lock, LockLoss why);
   // The memory of a holder of such a crowd is being given back.
   void HolderFreed(const Lock& lock, const LockHolder& holder);
   // The lock itself is being destroyed: no more of its holders follow.
   void Freed(const Lock& lock);
   // Another key was moved to this name: losses there that have no reason yet have that one.
+  // O(losses of this command), which are few.
   void NoteOverwritten(LockNameView name);
 
   // --- behind the command
   bool any_noted() const { return !noted_.empty() || !unsure_.empty(); }
-  // Finds the reasons that are not known yet: whether something else stands under the name now.
+  // Finds the reasons that are not known yet: a name that holds something else now was overwritten,
+  // a free one was deleted.
   void FindReasons(absl::FunctionRef<bool(LockNameView)> is_taken);
-  // Pushes what is noted; each push takes one of `answers_left`.
+  // Pushes what is noted; each push takes one of `answers_left`. A loss of many connections may
+  // take several turns.
   void Tell(int& answers_left);
   bool any_to_tell() const { return !noted_.empty() || !pushes_.empty(); }
 
  private:
-  // Of one holder, with all its connections that asked to be told.
+  // The loss of one holder, with all its connections that asked to be told.
   struct Loss {
     LockClients connections;
     LockName name;

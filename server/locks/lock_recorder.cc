@@ -1,4 +1,4 @@
-// See lock_recorder.h. What is hard is a holder that gives its lock back before its MINHOLD is
+// See lock_recorder.h. The hard case is a holder that gives its lock back before its MINHOLD is
 // over: to its subscribers the lock is released, to the log the place is still taken, by a holder
 // of no holds, until LingeringEnded.
 #include "server/locks/lock_recorder.h"
@@ -27,8 +27,8 @@ void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
              [&](Args effect) { on_.changes.Add(lock.name().db, effect); });
 }
 
-// The effect before the event, as with any change.
 void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
+  // The effect before the event, as with any change.
   HoldChanged(lock, holder);
   if (on_.grace.is_on() && lock.mode() == LockMode::kExclusive) [[unlikely]]
     on_.grace.Settle(lock.name(), holder.token);
@@ -91,7 +91,6 @@ void LockRecorder::NoteEvents(const Lock& lock, int64_t holders, LockEnd end) {
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-// O(answers_left); the rest is for the next turn.
 void LockRecorder::TellEvents(int& answers_left) {
   while (!events_.empty() && answers_left > 0) {
     Events& events = events_.front();

@@ -29,7 +29,7 @@ namespace sluice {
 
 class LockRecorder final : public LockListener {
  public:
-  // What it works with; all of it outlives it.
+  // The parts that it works with; all of them outlive it.
   struct Uses {
     const TurnClock& clock;
     const ChangeRecorder changes;
@@ -48,7 +48,7 @@ class LockRecorder final : public LockListener {
   void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override;
   void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
 
-  // The events of crowds: each takes one of `answers_left`.
+  // The events of crowds: each takes one of `answers_left`, and the rest is for the next turn.
   void TellEvents(int& answers_left);
   bool any_to_tell() const { return !events_.empty(); }
 

@@ -1,4 +1,4 @@
-// See lock_service.h. What is hard is the order in which notes are dealt with: cancelled waits,
+// See lock_service.h. The hard part is the order in which notes are dealt with: cancelled waits,
 // ended sessions, flushed databases, touched names, refusals. Each step may cause notes of an
 // earlier kind, so Settle starts again at the top after each, until there are none.
 #include "server/locks/lock_service.h"
@@ -79,7 +79,6 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
   };
 }
 
-// Each command on locks begins here: with noted events pending, what it sees would be the past.
 Locks& LockService::Enter() {
   FollowPause();
   if (pending()) Settle();
@@ -92,11 +91,6 @@ Locks& LockService::Enter() {
 
 // --- restarts
 
-// Names are held back for as long as the file says, or as leases may run whose grants are missing,
-// or those which are known: where the clock was set back, or the time without a server does not
-// count, they last longer than the file says, and each may be of a lock that is another's by now.
-// So do those of a grace that no server has seen to its end. Never longer than
-// lock-restart-grace-max.
 void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_ms) {
   if (has_data || horizon_.is_on()) mark_.Open();
   if (has_data) mark_.Loaded();
@@ -113,6 +107,9 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   RestartGrace::Terms terms = {.goes_on = goes_on};
   if (may_lack_grants || goes_on) {
     const int64_t last_token = may_lack_grants ? INT64_MAX : memory_.doubted();
+    // Known leases count, too. Where the clock was set back, or the time without a server does not
+    // count, they last longer than the file says, and each may be of a lock that is another's by
+    // now. So do those of a grace that no server has seen to its end.
     const int64_t last_ms = LastLeaseMs(held_, on_.keyspace.databases(), last_token);
     terms.is_of_held = !may_lack_grants && left_ms <= 0;
     if (last_ms > on_.clock.now().ms()) left_ms = std::max(left_ms, last_ms - on_.clock.now().ms());
@@ -153,7 +150,6 @@ void LockService::HoldBack(int64_t left_ms, RestartGrace::Terms terms) {
                             left_ms, " ms (lock-restart-grace)"));
 }
 
-// It counts from its beginning, and never gets longer: the grants that are missing do not.
 void LockService::GraceBoundChanged() {
   if (!grace_.is_on()) return;
   const Now& now = on_.clock.now();
@@ -177,8 +173,8 @@ void LockService::EndGrace() {
   for (int db = 0; db < on_.keyspace.databases(); ++db) locks_.LookAgain(db, on_.clock.now());
 }
 
-// With a log the grant itself waits for the disk where it must; only without one does this.
 std::string_view LockService::Reserve(const LockTerms& terms, int64_t wait_ms) {
+  // With a log the grant itself waits for the disk where it must.
   if (!horizon_.is_alone()) [[likely]]
     return {};
   int64_t hold_ms = std::max(terms.lease_ms, terms.minhold_ms);
@@ -190,11 +186,10 @@ std::string_view LockService::Reserve(const LockTerms& terms, int64_t wait_ms) {
                                    : "ERR the lease cannot be kept over a restart, see the log";
 }
 
-// Cheap in the usual case: outside of the grace it is one test. Leases that are over are settled
-// first, so that only a hold that is still one makes the name known.
 void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) {
   if (!grace_.is_on()) [[likely]]
     return;
+  // First, so that only a hold that is still one makes the name known.
   locks_.Settle(open, on_.clock.now(), {.owner = owner});
   const Lock* const lock = open.lock();
   if (!lock || !lock->IsHeldBy(owner, token)) return;
@@ -206,8 +201,6 @@ void LockService::Claims(OpenLock& open, std::string_view owner, int64_t token) 
   locks_.Prove(open, owner, on_.clock.now());
 }
 
-// Its record of giving back may be what is missing, so a second ACQUIRE cannot be granted as
-// re-entrant.
 bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
   if (!grace_.Withholds(open.name())) [[likely]]
     return false;
@@ -216,7 +209,8 @@ bool LockService::IsInDoubt(OpenLock& open, std::string_view owner) const {
   return holder && grace_.IsOfBefore(holder->token) && !holder->proved;
 }
 
-// Of all that is known of the name: holders, what they have given back, a flush of its database.
+// The newest token that is known of the name: of holders, of what they have given back, of a flush
+// of its database.
 int64_t LockService::NewestKnown(OpenLock& open) const {
   const Lock* const lock = open.lock();
   const bool is_known = lock && !held_.IsWithheld(lock) && !held_.IsForeign(lock);
@@ -233,10 +227,10 @@ bool LockService::MayBeMissing(OpenLock& open, int64_t token) const {
   return grace_.MayBeMissing(open.name(), asked, NewestKnown(open));
 }
 
-// The newer token wins, but one that FENCED has shown may be newer still: this one waits for it.
 bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
                           const LockShape& shape) {
   if (token == 0 || !MayBeMissing(open, token)) return false;
+  // The newer token wins, and FENCED may have shown a newer one still: this one waits for it.
   if (grace_.IsNewerShown(open.name(), token)) return false;
   if (!grace_.Note(open.name(), NewestKnown(open))) return false;
   const Now& now = on_.clock.now();
@@ -255,15 +249,15 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
   return true;
 }
 
-// A holder of before that has not proved itself may have given the lock back in what is missing; a
-// token that nothing is known of may have been granted there. Neither passes, and neither is stale.
 bool LockService::IsTokenInDoubt(OpenLock& open, int64_t token) {
   if (!grace_.IsOfBefore(token)) [[likely]]
     return false;
   const Lock* const lock = open.lock();
   const LockHolder* const holder = lock ? lock->FindHolder({}, token) : nullptr;
+  // The holder may have given the lock back in what is missing.
   if (holder && !holder->lingers())
     return !holder->proved || grace_.IsNewerShown(open.name(), token);
+  // Or the token may have been granted there.
   if (!MayBeMissing(open, token)) return false;
   grace_.Show(open.name(), token, NewestKnown(open));
   return true;
@@ -276,12 +270,12 @@ bool LockService::IsHeldBack(OpenLock& open, const LockShape& shape) const {
   return is_shared && lock && lock->is_in_doubt() && lock->mode() == shape.mode;
 }
 
-// Waiters hear of it as of a name that others have freed. Tokens of before are stale from now on.
 void LockService::EndDoubt(OpenLock& open) {
   if (!grace_.is_on()) [[likely]]
     return;
   const bool is_withheld = IsWithheld(open);
   grace_.Know(open.name(), grace_.last_token());
+  // Waiters hear of it as of a name that others have freed.
   if (is_withheld) held_.Note(open.name());
 }
 
@@ -294,12 +288,12 @@ void LockService::KeyTouched(int db, std::string_view key, bool) {
   held_.Note(KeyNameView{db, key});
 }
 
-// Settled at once, so that a waiter gets the lock in the turn in which the connection closes.
 void LockService::SessionEnded(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   if (!pending() && !locks_.HoldsAny(connection)) return;
   ended_.push_back(connection);
   on_.flags.Raise(SlowPathFlags::kServe);
+  // At once, so that a waiter gets the lock in the turn in which the connection closes.
   SettleUnlessInside();
 }
 
@@ -310,7 +304,6 @@ void LockService::FollowPause() {
     locks_.StandStill(on_.pause.is_on(), on_.clock.now());
 }
 
-// Settled at once, as the client goes on.
 void LockService::EndBindings(const Session& session) {
   const uint64_t connection = ConnectionOf(session);
   if (locks_.HoldsAny(connection))
@@ -319,11 +312,11 @@ void LockService::EndBindings(const Session& session) {
 
 // --- dealing with it
 
-// A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can be
-// in time for it.
 bool LockService::Continue(int64_t read_ms) {
   FollowPause();
   const bool stands_still = on_.pause.StandsStill();
+  // A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can
+  // be in time for it.
   locks_.set_leases_until_ms(stands_still ? std::min(read_ms, on_.pause.began_ms()) : read_ms);
   locks_.BeginTurn();
   meter_.Begin();
@@ -393,8 +386,8 @@ void LockService::SettleUnlessInside() {
   if (!on_.current_client.serving_from_within()) Settle();
 }
 
-// What is noted is dealt with first: it belongs to the data that is about to go.
 void LockService::SetAside() {
+  // These notes belong to the data that is about to go.
   if (pending()) Settle();
   held_.SetAside();
 }

@@ -2,8 +2,8 @@
 // parts: HeldLocks keeps locks in the keyspace, LockWaits answers clients that wait for them,
 // LockRecorder says what has happened to holders (log, events), LockLosses tells those that lost a
 // lock, FenceMark keeps tokens growing over restarts, RestartGrace knows which names are held back
-// after a restart. What it does itself is the order in which the parts' notes are dealt with
-// (Settle), between commands and in slices.
+// after a restart. Its own work is the order in which the parts' notes are dealt with (Settle),
+// between commands and in slices.
 //
 //   Locks& locks = call.part<LockService>().Enter();    // what has happened to locks comes first
 //   const std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
@@ -31,7 +31,7 @@ class Pause;
 
 class LockService final : public KeyListener {
  public:
-  // What it works with; all of it outlives the service, but for what is said below.
+  // The parts that it works with; all of them outlive the service.
   struct Uses {
     const Config& config;
     Host& host;
@@ -49,8 +49,8 @@ class LockService final : public KeyListener {
   LockService(const Uses& uses, HashKeys& hash_keys);
 
   // --- for handlers
-  // Deals with what has happened to locks since (a DEL in the same script, a client that is gone),
-  // and sees to it that there are tokens to give.
+  // Each command on locks begins with it. Deals with what has happened to locks since (a DEL in the
+  // same script, a client that is gone), and sees to it that there are tokens to give.
   Locks& Enter();
   HeldLocks& held_locks() { return held_; }
   LockWaits& waits() { return waits_; }
@@ -77,32 +77,34 @@ class LockService final : public KeyListener {
     held_.Moved(db, key);
     Deleted({db.index(), key.bytes});
   }
-  // Sees to it that a request's hold, or a renewal, is safe over a restart where no log keeps it.
-  // Why that cannot be, as an error, or empty.
+  // Sees to it that a request's hold, or a renewal, is safe over a restart where no log keeps it;
+  // may wait for the disk. Why that cannot be, as an error, or empty.
   std::string_view Reserve(const LockTerms& terms, int64_t wait_ms);
 
   // --- in the grace after a restart; none of it costs more than a test outside of it
   // The owner renews this lock. If it is known to hold it, it has proved that; if it has it alone,
   // no other owner has, so the name is held back no more.
   void Claims(OpenLock& open, std::string_view owner, int64_t token);
-  // The owner is known to hold this lock, but may have given it back in a record that is missing.
+  // The owner is known to hold this lock, but may have given it back in a record that is missing: a
+  // second ACQUIRE cannot be granted as re-entrant.
   bool IsInDoubt(OpenLock& open, std::string_view owner) const;
   // The owner's grant is missing, and it has shown its token: it gets the lock back, in this shape.
-  // Those that held it before, as far as is known, and cannot hold it beside this owner, lose it.
+  // Known holders that cannot hold it beside this owner lose it.
   bool GetBack(OpenLock& open, std::string_view owner, int64_t lease_ms, int64_t token,
                const LockShape& shape);
   // Not held as far as is known, but this token (0: one that the owner does not tell) may be that
   // of a grant which is missing.
   bool MayBeMissing(OpenLock& open, int64_t token) const;
-  // FENCED: whether the token passes is not known until its owner has proved itself.
+  // FENCED: whether the token passes is not known until its owner has proved itself. Until then it
+  // does not pass, and is not stale.
   bool IsTokenInDoubt(OpenLock& open, int64_t token);
   // A request was refused only because other holders may be missing.
   bool IsHeldBack(OpenLock& open, const LockShape& shape) const;
-  // An administrator says that no owner holds it.
+  // An administrator says that no owner holds it: tokens of before are stale from now on.
   void EndDoubt(OpenLock& open);
   bool IsWithheld(OpenLock& open) const { return held_.IsWithheld(open.lock()); }
   int64_t GraceLeftMs() const { return grace_.LeftMs(on_.clock.now()); }
-  // RESET: the connection's session bindings end, as if it had closed.
+  // RESET: the connection's session bindings end at once, as if it had closed.
   void EndBindings(const Session& session);
 
   // --- for the engine
@@ -134,9 +136,11 @@ class LockService final : public KeyListener {
   void BetweenTurns() { mark_.LookAhead(); }
   // Once, before the first client is served: whether data were loaded, whether the grants of before
   // are known, all of them, and the wall clock's time of the last thing that is known. Holds names
-  // back if need be.
+  // back if need be, for as long as the file says, or leases may run that count here; never longer
+  // than lock-restart-grace-max.
   void Started(bool has_data, bool has_all_grants, int64_t last_unix_ms);
-  // lock-restart-grace or -max was changed: the grace that runs follows.
+  // lock-restart-grace or -max was changed: the grace that runs follows, counted from its
+  // beginning. It never gets longer: the grants that are missing do not.
   void GraceBoundChanged();
   // A live server loads its data anew: what it knows of locks stays as it is. See HeldLocks.
   void SetAside();

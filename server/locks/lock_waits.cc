@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// Its keys have to be listened to while it waits.
 void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
+  // Its keys have to be listened to while it waits.
   on_.flags.Raise(SlowPathFlags::kKeys);
   on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
   if (Parked* const parked = ParkedOf(call.client)) {
@@ -16,8 +16,6 @@ void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   }
 }
 
-// ParkedClients calls it for every end that is not a grant: deadline, CLIENT UNBLOCK, a closed
-// connection.
 void LockWaits::WaitCancelled(uint64_t wait_id) {
   cancelled_.push_back(wait_id);
   on_.flags.Raise(SlowPathFlags::kServe);
@@ -29,9 +27,6 @@ void LockWaits::Cancel() {
   for (const uint64_t id : std::exchange(cancelled_, {})) on_.locks.Cancel(id, on_.clock.now());
 }
 
-// The keys hold something else, if they have not been freed since.
-// The first waiter of each name, again and again, until its line is empty or the answers of this
-// turn are spent.
 void LockWaits::Refuse(int& answers_left) {
   while (!taken_.empty() && answers_left > 0) {
     const LockName& name = *taken_.begin();

@@ -1,6 +1,6 @@
-// LockWaits: the clients behind the waits for locks. Who waits for which lock is storage/locks' to
-// know; here a client is parked, and answered when its wait is granted, has been replaced, or is
-// for a key that holds something else now: WRONGTYPE.
+// LockWaits: the clients behind the waits for locks. storage/locks knows which waits there are for
+// which lock; here a client is parked, and answered when its wait is granted, has been replaced, or
+// is for a key that holds something else now: WRONGTYPE.
 //
 // A wait that ends otherwise (time, CLIENT UNBLOCK, a closed connection) is noted, and cancelled
 // when the locks are settled.
@@ -22,7 +22,7 @@ namespace sluice {
 
 class LockWaits final : public WaitOwner, public LockCallers {
  public:
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the waits.
   struct Uses {
     const Config& config;
     Host& host;
@@ -44,7 +44,8 @@ class LockWaits final : public WaitOwner, public LockCallers {
   // The key holds something else now.
   void NoteTaken(const LockName& name) { taken_.insert(name); }
   bool any_to_refuse() const { return !taken_.empty(); }
-  // Refuses the waiters of such keys: each takes one of `answers_left`.
+  // Refuses the waiters of such keys, unless the keys have been freed since: each takes one of
+  // `answers_left`.
   void Refuse(int& answers_left);
 
   // --- WaitOwner, LockCallers

@@ -42,8 +42,8 @@ void RestartGrace::Settle(LockNameView name, int64_t token) {
   if (about != nullptr) about->settled = std::max(about->settled, token);
 }
 
-// In a grace that goes on, ends that an earlier one has written down were in doubt, too.
 void RestartGrace::RanOut(LockNameView name, int64_t token) {
+  // In a grace that goes on, ends that an earlier one has written down were in doubt, too.
   const int64_t below = terms_.goes_on ? 0 : token - 1;
   About* const about = Make(name, below);
   if (about != nullptr && !about->is_known) about->settled = std::min(about->settled, below);

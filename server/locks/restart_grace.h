@@ -4,13 +4,12 @@
 // owner without a name, and locks that were read from the log take no new holders
 // (Lock::is_in_doubt), so requests are refused or wait.
 //
-// What makes a name known is a proof: its owner renews an exclusive hold that is known, or shows
-// the token of a grant that is missing (LOCK.RENEW ... TOKEN). Nothing else shows that no other
-// owner has it. A lease that runs out may have been renewed in what is missing; a lock that its
-// owner asks for again, or gives back once more, may have been given back there and granted to
-// another.
+// A name becomes known by a proof: its owner renews an exclusive hold that is known, or shows the
+// token of a grant that is missing (LOCK.RENEW ... TOKEN). Nothing else shows that no other owner
+// has it. A lease that runs out may have been renewed in what is missing; a lock that its owner
+// asks for again, or gives back once more, may have been given back there and granted to another.
 //
-// Of tokens of before there are three kinds, told apart by the name's `settled` token:
+// Tokens are of three kinds, told apart by the name's `settled` token:
 //   up to it   what the log says of them holds: they are held as is known, or over
 //   above it   newer than what is known: whoever shows one was granted the lock in what is missing
 //   given since this start: above all of these
@@ -35,9 +34,9 @@ class RestartGrace {
 
   // Tokens up to `last_token` may be those of grants that are missing. `goes_on`: a start before
   // this one has begun it. Holders that came back there in another order than that of their tokens
-  // say nothing of those with lower ones, which may come yet.
-  // `is_of_held`: what may be missing is over, but not the leases that were known then, which the
-  // time without a server has made longer. Names that are free are given.
+  // say nothing of those with lower ones, which may come yet. `is_of_held`: what may be missing is
+  // over, but not the leases that were known then, which the time without a server has made longer.
+  // Names that are free are given.
   struct Terms {
     int64_t last_token = 0;
     bool goes_on = false;
@@ -63,7 +62,7 @@ class RestartGrace {
     return about == nullptr || !about->is_known;
   }
   bool WithholdsFree(LockNameView name) const { return !terms_.is_of_held && Withholds(name); }
-  // Of before this start, in the grace.
+  // Whether the token is of before this start, in the grace.
   bool IsOfBefore(int64_t token) const { return is_on() && token <= terms_.last_token; }
   int64_t last_token() const { return terms_.last_token; }
   bool goes_on() const { return terms_.goes_on; }

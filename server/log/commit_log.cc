@@ -1,6 +1,6 @@
-// See commit_log.h. What is hard: the worker has the file half of the time, and each fault is met
-// in its own place. It notes faults in the job; the loop hears of them when the job is back, in
-// JobEnded, and the table says what comes of it.
+// See commit_log.h. It is hard because the worker has the file half of the time, and each fault is
+// met in its own place. The worker notes faults in the job; the loop hears of them when the job is
+// back, in JobEnded, and the table says what comes of it.
 #include "server/log/commit_log.h"
 
 #include <algorithm>
@@ -48,12 +48,11 @@ void CommitLog::BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes) {
   Happen(FileEvent::kOpened);
 }
 
-// The header is synced by itself, before all that it says of. Where the log is unsure not a byte is
-// written before the base is there.
 void CommitLog::BeginAnew(std::unique_ptr<DiskFile> file, std::string boot) {
   assert(may_begin_anew() && writer_.ready() == 0);
   boot_ = std::move(boot);
   BeginFile(std::move(file), 0);
+  // The header is synced by itself, before all that it says of.
   if (MayWrite(state_)) StartJob(/*sync=*/true);
 }
 
@@ -114,7 +113,7 @@ void CommitLog::EndTurn() {
   } else {
     TakeTurn();
   }
-  // Of a group that is still open its turn comes later.
+  // A group that is still open has its turn later.
   if (on_.state.must_sync && !writer_.in_group()) {
     on_.state.must_sync = false;
     sync_first_ = appended_;
@@ -140,7 +139,7 @@ void CommitLog::TakeTurn() {
   pending_ += turn;
 }
 
-// What the worker is too busy for, it takes when it is done.
+// A worker that is busy takes the rest when it is done.
 void CommitLog::Flush() {
   if (pending_.empty() || !MayWrite(state_)) return;
   if (state_ == FileState::kFull || waits_for_sync()) {
@@ -212,14 +211,14 @@ void CommitLog::GiveJob() {
       [this, back = std::move(job_)]() mutable { JobDone(std::move(back)); });
 }
 
-// On the worker. What stood in the file before is synced even if no more can be written.
+// On the worker. The file's older bytes are synced even if no more can be written.
 void CommitLog::Job::Run() {
   if (!bytes.empty()) write_fault = file.Append(bytes);
   if (sync && (write_fault == 0 || file.synced() < file.end())) sync_fault = file.Sync();
   if (next.file && write_fault == 0 && sync_fault == 0) NameNext();
 }
 
-// What a manifest names is whole: the header is there before.
+// Files that a manifest names are whole: the header is there before.
 void CommitLog::Job::NameNext() {
   size_t written = 0;
   int fault = next.file->Append(header, written);
@@ -315,10 +314,10 @@ void CommitLog::Accept() {
 
 // --- what may leave
 
-// Where the log cannot be written, a turn that changed nothing is no promise: reads go on.
 void CommitLog::TurnEnded(Session& session) {
   OutputBuffer& output = session.output;
   const bool denied = !on_.state.write_fault.empty();
+  // A turn that changed nothing is no promise: reads go on.
   if (denied && turn_changed_ && safe() < appended_) return Abandon(session);
   if (denied || safe() >= appended_) return output.set_may_leave(output.appended());
   if (output.may_leave() >= output.appended()) return;

@@ -47,7 +47,7 @@ namespace sluice {
 
 class CommitLog final : public EffectSink, public OutputGate {
  public:
-  // What it works with; all of it outlives the log.
+  // The parts that it works with; all of them outlive the log.
   struct Uses {
     const Settings& settings;
     Host& host;
@@ -64,7 +64,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   void Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot);
   // Between two turns: the whole state is being written into a new base, and what comes goes into
   // this empty file beside it. No file before counts any more. After a failed sync changes are
-  // denied until BaseStands(). Precondition: may_begin_anew().
+  // denied, and none is written, until BaseStands(). Precondition: may_begin_anew().
   void BeginAnew(std::unique_ptr<DiskFile> file, std::string boot);
   bool may_begin_anew() const { return IsAtRest(state_) && !on_.effects.in_command(); }
   // The base is on disk, and so is that the file goes on from it.
@@ -92,7 +92,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();
   bool is_open() const { return state_ != FileState::kOff; }
-  // What is on disk is not known, or lost.
+  // The content of the disk is not known, or lost.
   bool is_unsure() const { return IsUnsure(state_); }
   // How often that has begun.
   uint64_t doubts() const { return doubts_; }
@@ -102,9 +102,10 @@ class CommitLog final : public EffectSink, public OutputGate {
   void EverySecond();
   void PolicyChanged();  // appendfsync has another value
   void TimestampsChanged() { writer_.set_timestamps(on_.settings.aof_timestamp_enabled); }
-  // What is appended is not all as safe as it is to be, and there is no telling when it will be.
+  // Appended bytes are not all as safe as they are to be, and there is no telling when they will
+  // be.
   bool is_behind() const { return !on_.state.write_fault.empty() && safe() < appended_; }
-  // What the log holds is to be on disk within a second or so, whatever appendfsync says. Not at
+  // The log as it is now is to be on disk within a second or so, whatever appendfsync says. Not at
   // once: a client that asks again and again would keep the disk from the others.
   void WantSync() { sync_wanted_ = appended_; }
 
@@ -120,7 +121,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   uint64_t failed_syncs() const { return failed_syncs_; }
   // From the moment at which a sync was asked for until the loop heard of its end, in µs.
   const Histogram& sync_us() const { return sync_us_; }
-  // Of the turn so far, too.
+  // The turn so far counts, too.
   bool IsAllDurable() const {
     return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
   }

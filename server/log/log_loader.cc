@@ -260,7 +260,7 @@ int64_t LogLoader::ShiftMs() const {
   return std::clamp(at_ms, int64_t{0}, kEngineMsMax) - now.ms();
 }
 
-// What the command has answered is forgotten, but for an error.
+// Forgets the answer of the command, but for an error.
 std::string LogLoader::TakeError() {
   OutputBuffer& output = session_.output;
   iovec first;
@@ -282,7 +282,7 @@ bool LogLoader::EndFile() {
   return at_ < paths_.size();
 }
 
-// What is cut off was acknowledged to no client.
+// The part that is cut off was acknowledged to no client.
 bool LogLoader::CutBack() {
   const uint64_t whole = reader_->whole();
   if (!on_.settings.aof_load_truncated)

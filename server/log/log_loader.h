@@ -5,11 +5,10 @@
 // can tell of, so that no key looks expired, no past deadline deletes and no timer fires. When it
 // ends, time comes back at once, and what ended meanwhile goes by the ordinary way, and is logged.
 //
-// What was relative is relative again. Each command is played with the offset of Unix time to
-// engine time that it was written with, so its deadlines are on the writer's engine time; and at
-// the end the clock is shifted so that that time goes on: with the machine's own while it has not
-// been booted, else by the wall clock. Files without notes of a clock (Redis's) have Unix times
-// alone.
+// Relative times are relative again. Each command is played with the offset of Unix time to engine
+// time that it was written with, so its deadlines are on the writer's engine time; and at the end
+// the clock is shifted so that that time goes on: with the machine's own while it has not been
+// booted, else by the wall clock. Files without notes of a clock (Redis's) have Unix times alone.
 //
 // A server that serves already can load its data anew, too (`is_live`): then its engine time goes
 // on, and the moments that files tell of are moved instead; and locks stay as they are (HeldLocks),
@@ -48,7 +47,7 @@ struct LogLoadOptions {
 
 class LogLoader final : private RdbBase::Player {
  public:
-  // What it works with; all of it outlives the loader.
+  // The parts that it works with; all of them outlive the loader.
   struct Uses {
     const Settings& settings;
     Host& host;
@@ -106,7 +105,7 @@ class LogLoader final : private RdbBase::Player {
   uint64_t done_bytes_ = 0;  // of the files before
   uint64_t commands_ = 0;
   int64_t last_unix_ms_ = 0;
-  // Of the last turn that says so: who wrote it, on which boot, and its engine time.
+  // As the last turn that says so has it: who wrote it, on which boot, and its engine time.
   std::optional<LogClock> clock_;
   std::string boot_;
   int64_t last_engine_ms_ = 0;

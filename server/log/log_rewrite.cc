@@ -1,9 +1,9 @@
-// The log is written anew. What is hard: at each moment the manifest must name files that hold all
-// that was answered. So a new base and its increment are made first, and named together.
+// The log is written anew. At each moment the manifest must name files that hold all that was
+// answered. So a new base and its increment are made first, and named together.
 //
 // The steps of a rewriting: MakePair, the base beside clients (WriteBaseInBackground), Rotate to
-// the increment, and SwitchTo, which names the two. Base and rotation end in either order.
-// Whoever comes second, and what follows where one of them fails, is in the table (log_states.h).
+// the increment, and SwitchTo, which names the two. Base and rotation end in either order. The
+// table (log_states.h) says which of them names the two, and what follows where one of them fails.
 //
 // Steps that need the folder are taken where it is here; a job that needs it takes it along.
 #include <algorithm>
@@ -128,7 +128,7 @@ void LogService::Outdate() {
   Happen(BaseEvent::kOutdated);
 }
 
-// A base is due within a second. What the log has noted in one turn is dealt with once.
+// A base is due within a second. Doubts that the log has noted in one turn are dealt with once.
 void LogService::NoticeDoubts() {
   if (doubts_ == commits_->doubts()) [[likely]]
     return;
@@ -220,7 +220,7 @@ void LogService::Abandon() {
   if (on_.snapshots.writing_base()) on_.snapshots.Abandon();
 }
 
-// What was written for a rewriting, and is not the log's, is removed.
+// Removes files that were written for a rewriting and are not the log's.
 void LogService::Tidy() {
   if (!folder_) return;  // when the log has rotated
   folder_->Discard(next_base_);
@@ -228,8 +228,8 @@ void LogService::Tidy() {
   if (!is_on()) folder_.reset();
 }
 
-// What the worker does for a new base comes to its end; the base has no use. Test harnesses wait
-// for Redis's line.
+// Waits for the worker to end its part of a new base, which has no use. Test harnesses wait for
+// Redis's line.
 void LogService::DropRewrite() {
   if (on_.snapshots.writing_base())
     on_.host.Log(LogLevel::kNotice, "Killing running AOF rewrite child (a task of this process)");

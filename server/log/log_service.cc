@@ -1,5 +1,5 @@
-// See log_service.h. From the start to the end; what is written anew is in log_rewrite.cc. What is
-// hard: whether the files tell of what there is has to be known at each moment, also at the end.
+// See log_service.h. From the start to the end; rewriting is in log_rewrite.cc. At each moment,
+// also at the end, it has to be known whether the files tell of what there is.
 #include "server/log/log_service.h"
 
 #include <algorithm>
@@ -148,8 +148,7 @@ Fault LogService::OpenFolder() {
 
 std::string LogService::Boot() const { return BootIdOf(on_.config.disk()); }
 
-// What is there is made durable first: it may be what only the system's cache had, names and the
-// manifest too.
+// Makes the files durable first, names and the manifest too: only the system's cache may have them.
 Fault LogService::OpenForWriting() {
   Manifest::File which;
   std::unique_ptr<DiskFile> file;
@@ -188,7 +187,7 @@ void LogService::Load() {
 void LogService::EndLoading() {
   on_.host.Log(LogLevel::kNotice, Concat("loaded: ", loader_->commands(), " commands or keys, ",
                                          on_.state.progress.taken_ms, " ms"));
-  // What a process of this boot had answered it had written, and the system still has it.
+  // A process of this boot had written all that it had answered, and the system still has it.
   const std::string boot = Boot();
   const bool has_all_grants =
       folder_ && stands() && boot != kUnknownBoot && loader_->boot() == boot;
@@ -316,7 +315,7 @@ bool LogService::Finish() {
   bool is_whole = commits_->Close();
   NoticeDoubts();
   if (was_on) folder_->Discard(std::exchange(open_, {}));
-  // What is being written beside clients has none any more to wait for it.
+  // No client is there any more to be served meanwhile: the base is written at once.
   if (was_on && !stands()) {
     const std::string fault = WriteBaseNow();
     is_whole = fault.empty();

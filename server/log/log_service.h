@@ -46,7 +46,7 @@ inline constexpr std::string_view kNoLogToWaitFor =
 
 class LogService final : private OptionFollower {
  public:
-  // What it works with; all of it outlives the service.
+  // The parts that it works with; all of them outlive the service.
   struct Uses {
     Config& config;
     Host& host;
@@ -108,8 +108,8 @@ class LogService final : private OptionFollower {
   // --- sluice --import
   // Instead of Start: loads these files of another server, of which it changes none.
   void Import(std::vector<std::string> paths, bool is_snapshot);
-  // What was loaded becomes the files that a server with these options starts from. A sentence why
-  // not, or empty.
+  // Writes the loaded data to the files that a server with these options starts from. A sentence
+  // why not, or empty.
   Fault WriteFiles();
 
   // --- BGREWRITEAOF

@@ -1,4 +1,4 @@
-// What the log can be doing, and what each event does then: two tables. FileState is of the file
+// The states of the log, and what each event does in them: two tables. FileState is of the file
 // that is appended to (CommitLog), BaseState of the base and of what the manifest names
 // (LogService). Nothing else says what the log is doing.
 //
@@ -58,7 +58,7 @@ using enum FileState;
 using enum FileEvent;
 using enum FileAct;
 
-// What is not listed cannot happen.
+// Events that are not listed cannot happen.
 inline constexpr FileRow kRows[] = {
     {kOff, kOpened, kNothing, kReady},         {kOff, kClosed, kNothing, kOff},
 
@@ -173,7 +173,7 @@ using enum BaseState;
 using enum BaseEvent;
 using enum BaseAct;
 
-// What is not listed cannot happen.
+// Events that are not listed cannot happen.
 inline constexpr BaseRow kRows[] = {
     {kNone, kBegun, kNothing, kRotating},
     {kNone, kAsideBegun, kNothing, kAside},

@@ -1,5 +1,5 @@
-// See rdb_base.h. Plain keys go straight into the keyspace. What is more than a value (a
-// lock, a policy, a library) is played as the command that makes it, so that its part hears of it.
+// See rdb_base.h. Plain keys go straight into the keyspace. Locks, policies and libraries are more
+// than a value: each is played as the command that makes it, so that its part hears of it.
 #include "server/log/rdb_base.h"
 
 #include <algorithm>
@@ -118,7 +118,7 @@ void RdbBase::ExpectNoMore() {
   }
 }
 
-// What is empty is no key, and needs no word. Names of modules are the file's: of few of them each
+// An empty value is no key, and needs no word. Names of modules are the file's: of few of them each
 // is counted by itself.
 void RdbBase::LeftOut(const RdbLeftOut& what) {
   if (what.module.empty()) return;

@@ -2,8 +2,8 @@
 // (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
 // (LogLoader), so nothing has ended.
 //
-// A key that is there twice is a fault, unless the file is merged into what there is. What bytes
-// behind the end are, its caller knows.
+// A key that is there twice is a fault, unless the file is merged into what there is. The caller
+// knows what bytes behind the end are.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +53,8 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t offset() const { return reader_.offset(); }
   uint64_t keys() const { return keys_; }
   uint64_t ended() const { return ended_; }  // keys that were left out
-  // What a person should know of the file once it is read, a sentence each: what was left out
-  // because only a module can read it, and what was mended.
+  // Sentences that a person should read once the file is loaded: what was left out because only a
+  // module can read it, and what was mended.
   std::vector<std::string> Notes() const;
 
  private:

@@ -23,8 +23,8 @@ namespace {
 constexpr int64_t kReservedDescriptors = 32;
 
 constexpr int kAnyPortTries = 16;
-// Of LISTEN_FDNAMES; all others are for plain clients. The last is of a server that made way: its
-// path goes with the server.
+// Names in LISTEN_FDNAMES; all others are for plain clients. The last is of a server that made way:
+// its path goes with the server.
 constexpr std::string_view kTlsSocket = "tls";
 constexpr std::string_view kPlainSocket = "clients";
 constexpr std::string_view kOwnUnixSocket = "unixsocket";

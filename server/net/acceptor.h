@@ -27,22 +27,21 @@ namespace sluice {
 
 class Acceptor final : private OptionFollower {
  public:
-  // Who takes a newcomer's descriptor.
+  // The takers of a newcomer's descriptor.
   struct Admit {
     Listener::Accepted plain;
     Listener::Accepted tls;  // who begins a handshake
   };
-  // `clients`: how many there are in all. What `tls` shares is loaded before anyone is let in
-  // there. `files_for`: sees to it, as far as may be, that so many files can be open; how many it
-  // is.
+  // `clients`: how many there are in all. `tls` is loaded before any client is let in there.
+  // `files_for`: sees to it, as far as may be, that so many files can be open; how many it is.
   Acceptor(Config& config, Space& space, Log& log, Poller& poller, const Sources& sources,
            TlsDoor& tls, std::function<size_t()> clients, Admit admit,
            std::function<int64_t(int64_t)> files_for);
   ~Acceptor() { config_.Unfollow(*this); }
 
   // Sees to it that there can be so many clients, and listens; an error sentence, or empty. From
-  // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed.
-  // `inherited` stand in place of `bind` and `port`, or of those and `tls-port`.
+  // then on changes of `maxclients`, `port`, `tls-port` and `bind` are followed. `inherited` stand
+  // in place of `bind` and `port`, or of those and `tls-port`.
   Fault Open(const std::vector<InheritedSocket>& inherited);
   void Close();
   // All that it listens on, named so that Open of another process knows what each is for.

@@ -46,7 +46,7 @@ void Alarms::Await() {
   });
 }
 
-// Those that are set meanwhile wait for the next time, however near they are.
+// Alarms that are set meanwhile wait for the next time, however near they are.
 void Alarms::CallDue() {
   const uint64_t last = last_number_;
   const Moment now = std::chrono::steady_clock::now();

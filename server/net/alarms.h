@@ -18,7 +18,7 @@ namespace sluice {
 class Alarms {
  public:
   using Moment = std::chrono::steady_clock::time_point;
-  // Of a moment and a number, so that each is unlike all others. A default one is of no alarm.
+  // A moment and a number, so that each is unlike all others. A default one is of no alarm.
   using Id = std::pair<Moment, uint64_t>;
 
   explicit Alarms(boost::asio::io_context& io) : timer_(io) {}

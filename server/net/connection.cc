@@ -83,11 +83,10 @@ void Connection::KeepSocketAlive(int descriptor, int64_t seconds) {
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
 }
 
-// Not where there is no TCP: the calls fail. What has been sent and is not acknowledged counts
-// against the time-out; so that something is, a silent peer is asked after a third of it, and then
-// every second.
 void Connection::WatchPeer(int64_t timeout_ms) {
   is_watched_ = timeout_ms > 0;
+  // Bytes that are sent and not acknowledged count against the time-out. So that there are some, a
+  // silent peer is asked after a third of it, and then every second.
   const int on = 1;
   const int interval_s = 1;
   const unsigned user_timeout_ms = static_cast<unsigned>(std::min<int64_t>(timeout_ms, INT_MAX));

@@ -65,7 +65,8 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
     if (!is_watched_) KeepSocketAlive(descriptor_, seconds);
   }
   static void KeepSocketAlive(int descriptor, int64_t seconds);
-  // The kernel ends the connection when the peer has not answered it for so long; 0: no more.
+  // The kernel ends the connection when the peer has not answered it for so long; 0: no more. Has
+  // no effect where there is no TCP.
   void WatchPeer(int64_t timeout_ms);
   void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
   void Close();

@@ -23,7 +23,7 @@ namespace sluice {
 
 class ExtraPort {
  public:
-  // What it works with; all of it outlives the port.
+  // The parts that it works with; all of them outlive the port.
   struct Uses {
     const Config& config;
     Clock& clock;
@@ -40,7 +40,7 @@ class ExtraPort {
   // Listens: on sockets that were handed over, or as the options say. A sentence, or empty.
   virtual Fault Open(const std::vector<InheritedSocket>& inherited) = 0;
   virtual void Close() = 0;
-  // What it listens on, named so that Open of another process takes it.
+  // All that it listens on, named so that Open of another process takes it.
   virtual std::vector<InheritedSocket> Sockets() const = 0;
   // A piece of work: who has come, and what they ask. True: there is more.
   virtual bool Advance() = 0;

@@ -12,7 +12,7 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 
 }  // namespace
 
-// What it has sent by now is looked at without waiting to be told of it.
+// Bytes that it has sent by now are looked at without waiting to be told of them.
 void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
   if (entries_.size() >= kMax && !EndSilentSince(kNever)) return connection->Close();
   Connection& begun = *connection;
@@ -131,7 +131,6 @@ void Handshakes::Close() {
   entries_.clear();
 }
 
-// Strangers make these lines, so they are few.
 void Handshakes::Say(const std::string& line) {
   const int64_t now_ns = clock_.TickNanos();
   if (now_ns - said_since_ns_ >= kNanosPerSecond) {

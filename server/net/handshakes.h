@@ -8,8 +8,8 @@
 // A connection whose handshake is through has the owner again that it had before.
 //
 // Bounds: kMax at a time, beyond which the one that has been silent for the longest goes; kTimeMs
-// for each; in a turn kStepNanos, or one step. What it logs is bounded, too (kLinesPerSecond).
-// Where the server is full, the silent ones make way for others (EndSilent).
+// for each; in a turn kStepNanos, or one step. Its lines in the log are bounded, too
+// (kLinesPerSecond). Where the server is full, the silent ones make way for others (EndSilent).
 #pragma once
 
 #include <cstddef>

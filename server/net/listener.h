@@ -31,14 +31,14 @@ class Listener final : private ReadinessWatcher {
   // Whether that error was that this machine has no such address, or no such protocol.
   bool address_missing() const { return address_missing_; }
   bool port_taken() const { return port_taken_; }  // likewise: somebody listens there
-  // Where it listens, as a client on this machine may connect: "127.0.0.1:6379". Of TCP.
+  // Where it listens by TCP, as a client on this machine may connect: "127.0.0.1:6379".
   std::string Address() const;
   int Port() const;
   Fault ListenUnix(const std::string& path, int mode, int backlog);
   // A socket that listens already, which it owns from now on; its path, if it has one, it does not.
   Fault Adopt(int descriptor);
   int descriptor() const { return descriptor_; }
-  // Of a Unix socket: whether its path goes with it. That of one that is handed over does not.
+  // Whether a Unix socket's path goes with it. That of one that is handed over does not.
   bool owns_path() const { return owns_path_; }
   void set_owns_path(bool on) { owns_path_ = on; }
   bool is_unix() const { return !unix_path_.empty(); }

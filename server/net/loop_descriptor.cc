@@ -26,10 +26,9 @@ bool LoopDescriptor::Watch(int descriptor) const {
   return ::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-// Setting it takes back that it has rung. A time of 0 would be none.
 void LoopDescriptor::RingAt(std::optional<Moment> moment) const {
   itimerspec at{};
-  if (moment) {
+  if (moment) {  // a time of 0 would be none
     const int64_t ns =
         std::max<int64_t>(1, std::chrono::nanoseconds(moment->time_since_epoch()).count());
     at.it_value.tv_sec = ns / 1'000'000'000;

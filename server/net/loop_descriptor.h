@@ -23,7 +23,7 @@ class LoopDescriptor {
   int descriptor() const { return set_; }
   // Until that descriptor is closed. False when the system refused.
   bool Watch(int descriptor) const;
-  // In place of the moment before; none: no moment.
+  // In place of the moment before; none: no moment. Takes back that it has rung.
   void RingAt(std::optional<Moment> moment) const;
   void Ring() const { RingAt(Moment{}); }
 

@@ -44,18 +44,17 @@ bool Poller::Watch(int descriptor, ReadinessWatcher& watcher) {
   return true;
 }
 
-// Closing the descriptor takes it out of the set.
 void Poller::Forget(int descriptor) {
   Watched& watched = watched_[static_cast<size_t>(descriptor)];
   watched.watcher = nullptr;
   ++watched.generation;
 }
 
-// Setting the same events again reports room that there is by now.
 void Poller::AwaitWritable(int descriptor) {
   Watched& watched = watched_[static_cast<size_t>(descriptor)];
   if (watched.awaits_writable) return;
   watched.awaits_writable = true;
+  // Setting the same events again reports room that there is by now.
   epoll_event event{.events = kEvents, .data = {.u64 = DataOf(watched.generation, descriptor)}};
   ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, descriptor, &event);
 }
@@ -87,7 +86,6 @@ bool Poller::Tell() {
   return count > 0;
 }
 
-// What is ready already counts: Asio's async_wait asks the set anew.
 void Poller::Await() {
   if (std::exchange(awaited_, true)) return;
   set_.async_wait(boost::asio::posix::stream_descriptor::wait_read,

@@ -46,7 +46,7 @@ class Poller {
 
   // Watches `descriptor`, which is not owned, until Forget. False when the system refused.
   bool Watch(int descriptor, ReadinessWatcher& watcher);
-  // To be called just before the descriptor is closed.
+  // To be called just before the descriptor is closed, which takes it out of the set.
   void Forget(int descriptor);
   // Writable will be called once, when there is room; asking again meanwhile changes nothing.
   void AwaitWritable(int descriptor);
@@ -54,8 +54,8 @@ class Poller {
   // Tells the watchers what is ready, without waiting; false when nothing was. There may be more
   // than it tells at once.
   bool Tell();
-  // `ready` will be called once, when there is something to tell; asking again meanwhile changes
-  // nothing.
+  // `ready` will be called once, when there is something to tell, or for what there is already;
+  // asking again meanwhile changes nothing.
   void Await();
   // `ready` is not called any more, so that io.run() can return.
   void Stop();

@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-// Who reads may be gone already, which is no fault of ours: SIGPIPE is ignored by then.
+// The reader may be gone already, which is no fault of ours: SIGPIPE is ignored by then.
 void Say(int& descriptor, std::string_view line) {
   if (descriptor < 0) return;
   while (!line.empty()) {

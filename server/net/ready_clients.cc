@@ -8,8 +8,8 @@
 namespace sluice {
 namespace {
 
-// What one turn reads at most, and one client of it. Small enough that running it takes well under
-// a millisecond, large enough for fifty clients' pipelines.
+// Bytes that one turn reads at most, and one client of it. Few enough that running them takes well
+// under a millisecond, enough for fifty clients' pipelines.
 constexpr size_t kTurnBytes = 128 * 1024;
 constexpr size_t kReadBytes = 16 * 1024;
 // Connections whose peers have closed them are taken leave of in slices: 5 to 10 µs each.
@@ -31,12 +31,6 @@ void ReadyClients::Add(SpaceConnection& connection) {
   ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));
 }
 
-// One recv for every ready client, until the turn's buffer is full; the others wait for the next
-// turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
-// sends then, and that it will send no more is not seen before all it has sent is answered. Inside
-// Poll, the client whose command polls is not read either.
-// A client that could not be read this turn comes first in the next one, before those that have
-// more: however much a few clients send, all others are read in their turn.
 void ReadyClients::Read(size_t depth) {
   while (buffers_.size() <= depth) buffers_.emplace_back(new char[kTurnBytes]);
   char* const buffer = buffers_[depth].get();

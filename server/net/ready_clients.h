@@ -29,7 +29,12 @@ class ReadyClients {
   // Once until it is read.
   void Add(SpaceConnection& connection);
   bool empty() const { return ready_.empty(); }
-  // `depth`: inside so many other turns, whose buffers are in use.
+  // One recv for every ready client, until the turn's buffer is full; the others wait for the next
+  // turn. So does a client with requests that have not run yet: it is the kernel that keeps what it
+  // sends then, and that it will send no more is not seen before all it has sent is answered. Nor
+  // is the client read whose command polls. A client that could not be read comes first in the next
+  // turn, before those that have more: however much a few clients send, all others are read in
+  // their turn. `depth`: inside so many other turns, whose buffers are in use.
   void Read(size_t depth);
 
  private:

@@ -115,7 +115,6 @@ void RedisLink::AddRequest(std::span<const std::string_view> words, std::string&
     ConcatTo(requests, '$', word.size(), "\r\n", word, "\r\n");
 }
 
-// A server that answers before it has read all may wait to be read, too.
 bool RedisLink::Send(std::string_view requests) {
   const Moment deadline = Deadline();
   if (secured_) return SendSecured(requests, deadline);
@@ -124,6 +123,7 @@ bool RedisLink::Send(std::string_view requests) {
     if (sent > 0) {
       requests.remove_prefix(static_cast<size_t>(sent));
     } else if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      // A server that answers before it has read all may wait to be read, too.
       if (!Await(POLLOUT | POLLIN, deadline) || !Fill()) return false;
     } else if (sent == 0 || errno != EINTR) {
       Fail("the server cannot be written to any more");
@@ -220,7 +220,7 @@ bool RedisLink::Fill() {
     if (got > 0) {
       received_.append(piece, static_cast<size_t>(got));
     } else if (got == 0) {
-      // What came with the end is a reply yet, if it is a whole one.
+      // Bytes that came with the end are a reply yet, if it is a whole one.
       if (received_.size() > before) return true;
       Fail("the server has closed the connection");
       return false;

@@ -36,7 +36,7 @@ constexpr size_t kLoggedNameMax = 100;
 constexpr std::string_view kHttpSocket = "http";  // of LISTEN_FDNAMES
 constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
-// What INFO tells of this host.
+// Adds the facts of this host for INFO.
 EngineOptions WithFacts(EngineOptions options) {
   auto facts = std::make_shared<ProcessFacts>(*options.process);
   facts->machine_memory = MachineMemory();
@@ -183,7 +183,7 @@ Fault Server::OpenDoors() {
   return OpenPorts();
 }
 
-// What was handed over under the name `http` is for the pages, all else for clients.
+// Sockets that were handed over under the name `http` are for the pages, all others for clients.
 Fault Server::OpenPorts() {
   std::vector<InheritedSocket> inherited, for_http;
   if (around_.owns_process) inherited = TakeInheritedSockets(predecessor_.is_there());
@@ -219,15 +219,13 @@ std::shared_ptr<const LoopDescriptor> Server::Driver() {
   return driver_ = std::move(driver);
 }
 
-// What Asio has not got to yet cannot be seen from outside, so that the descriptor has to tell of
-// it.
 bool Server::Work() {
   int ran = 0;
   while (ran < kWorkHandlersMax && io_.poll_one() > 0) ++ran;
   const bool goes_on = !io_.stopped();
   if (driver_) {
     if (!goes_on || ran == kWorkHandlersMax) {
-      driver_->Ring();
+      driver_->Ring();  // handlers that Asio has not got to yet cannot be seen from outside
     } else {
       driver_->RingAt(alarms_.next());
     }
@@ -311,7 +309,7 @@ void Server::BeginTls(int descriptor, Peer peer) {
   tls_.Begin(Connect(descriptor), std::move(peer));
 }
 
-// What it has sent behind its handshake may be here already.
+// Bytes that it has sent behind its handshake may be here already.
 void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
   if (&connection->owner() != this) return http_->Secured(*connection);
   if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
@@ -456,7 +454,7 @@ void Server::ArmWake() {
   const int64_t next_us = std::min(NextWakeUs(), NextHandshakeUs());
   if (next_us == TimerWheel::kNever || next_us >= wake_us_) return;
   wake_us_ = next_us;
-  // Of now: the turn that ends here may have been a long one.
+  // The time is read anew: the turn that ends here may have been a long one.
   const int64_t delay_us = std::max<int64_t>(0, next_us - clock_.Sample().steady_us);
   alarms_.Cancel(wake_);
   wake_ = alarms_.Set(std::chrono::microseconds(delay_us), [this] {
@@ -522,7 +520,6 @@ bool Server::EndAsTold(std::string_view why, std::string_view words) {
   return true;
 }
 
-// As SIGTERM; but nobody is there any more who could mend what keeps the data from being saved.
 void Server::EndAnyway(std::string_view why) {
   if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
   log_.Write(LogLevel::kWarning, "the data cannot be saved");
@@ -586,9 +583,9 @@ void Server::Stop() {
 // --- the host of engines
 
 // Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients
-// who never stop sending don't keep it busy, and so don't stop the script.
-// A script of another space may be slow in a turn inside this one, and lets others be served in its
-// turn: so deep, and no deeper.
+// that never stop sending don't keep it busy, and so don't stop the script. A script of another
+// space may be slow in a turn inside this one, and lets others be served in its turn: so deep, and
+// no deeper.
 void Server::PollFrom(Space&) {
   if (polling_ >= (spaces_ ? kPollsMax : 1)) return;
   ++polling_;

@@ -8,8 +8,8 @@
 // whatever else its io_context serves, and waits when there is nothing.
 //
 // Its loop is Run, on a thread that is its own; or another loop sleeps on a descriptor, and calls
-// Work when that can be read (Driver). There may be many in a process. What is the process's (its
-// signals, working directory, limits) is left alone, unless the server is all that it does.
+// Work when that can be read (Driver). There may be many in a process. A server leaves the
+// process's own (signals, working directory, limits) alone, unless it is all that the process does.
 //
 // At most 16 turns follow one another without Asio; how much a turn reads: ready_clients.h.
 #pragma once
@@ -50,7 +50,7 @@ namespace sluice {
 
 class Server final : public SpaceOwner, public ConnectionOwner, private OptionFollower {
  public:
-  // What is around it. Both functions are called on the loop, and may be empty.
+  // Its surroundings. Both functions are called on the loop, and may be empty.
   struct Around {
     // It is all that the process does: it may raise the limit of open files, and tune malloc.
     bool owns_process = false;
@@ -95,7 +95,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   // --- on the loop, between turns
   // As on SIGTERM. False: what was to be saved cannot be, and it goes on.
   bool End(std::string_view why) { return EndAsTold(why, config_.settings().shutdown_on_sigterm); }
-  // The same, whether or not it can be.
+  // The same, whether or not it can be: nobody is there any more who could mend it.
   void EndAnyway(std::string_view why);
 
   void Write(LogLevel level, std::string_view line) { log_.Write(level, line); }

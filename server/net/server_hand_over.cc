@@ -31,8 +31,8 @@ HandOver::Uses Server::ForHandOver() {
           .make_way = [this] { MakeWay(); }};
 }
 
-// What is not on disk, or belongs to the process that has started this one, would be lost. Empty:
-// there is no reason against it.
+// Things that are not on disk, or belong to the process that has started this one, would be lost.
+// Empty: there is no reason against it.
 std::string_view Server::WhyNoHandOver() const {
   const Settings& settings = config_.settings();
   const struct {

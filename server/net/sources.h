@@ -1,5 +1,5 @@
-// Sources: how many connections there are from each address, for `maxclients-per-ip`. Of IPv6 a
-// source is a /64 network, of which whoever has one address has all.
+// Sources: how many connections there are from each address, for `maxclients-per-ip`. In IPv6 a
+// source is a /64 network: a machine that has one address of it has all.
 //
 //   Sources::Place place = sources.Take(descriptor);   // counts until it goes
 //   sources.CountOf(descriptor)                        // of that peer's source

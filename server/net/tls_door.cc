@@ -37,10 +37,9 @@ TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
       handshakes_(clock, std::move(done), std::move(wake),
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
-// The files are looked at before they are read: what is written to them meanwhile is noticed.
 Fault TlsDoor::Load() {
   looked_ns_ = clock_.TickNanos();
-  files_.Look(config_.settings());
+  files_.Look(config_.settings());  // before they are read: a change meanwhile is noticed
   std::string fault = context_.Load(config_.settings());
   if (!fault.empty()) {
     log_.Write(LogLevel::kWarning, fault);

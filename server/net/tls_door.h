@@ -4,7 +4,8 @@
 //
 // Files are read again when an option that names one is set, even to the same name, on SIGHUP, and
 // when they have changed: that is looked at as a connection comes, at most once a second.
-// Connections that there are go on with what they began with. What cannot be read changes nothing.
+// Connections that there are go on with what they began with. Files that cannot be read change
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,7 @@ namespace sluice {
 
 class TlsDoor final : private OptionFollower {
  public:
-  // `done` gets connections whose handshake is through.
-  // `wake`: a handshake can go on.
+  // `done` gets connections whose handshake is through. `wake`: a handshake can go on.
   TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
           std::function<void()> wake);
   ~TlsDoor() { config_.Unfollow(*this); }

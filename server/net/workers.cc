@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// Of the threads of lanes that no client waits for. They take a core that is free; where none is,
+// For the threads of lanes that no client waits for. They take a core that is free; where none is,
 // the loop and the threads of other programs come first.
 constexpr int kNiceness = 10;
 

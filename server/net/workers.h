@@ -1,6 +1,6 @@
 // Workers: threads for what would hold the loop up, such as writing or syncing a file: one for each
-// lane. What is to follow a piece of work runs on the loop again. A thread is made with the first
-// piece of its lane.
+// lane. The call that follows a piece of work runs on the loop again. A thread is made with the
+// first piece of its lane.
 //
 // Pieces of one lane run in the order in which they were given, and so does what follows them; only
 // Await takes one out of turn. Lanes do not wait for each other.

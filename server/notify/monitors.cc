@@ -45,7 +45,6 @@ void AddOrigin(std::string& line, const Session& client, const Settings& setting
 
 }  // namespace
 
-// From then on the client takes output as a subscriber does, with that class's limits.
 void Monitors::Add(Session& session) {
   session.conditions |= kMonitor;
   watching_.push_back(&session);
@@ -61,7 +60,7 @@ void Monitors::Remove(Session& session) {
   clients_.ClassChanged(session);
 }
 
-// What is larger than all that may wait for any of them is not even written: quoted it would be
+// A request larger than all that may wait for any of them is not even written: quoted it would be
 // four times as large.
 bool Monitors::IsTooLong(Args args) const {
   const uint64_t limit = settings_.output_pubsub.hard_bytes;
@@ -70,8 +69,6 @@ bool Monitors::IsTooLong(Args args) const {
   return limit > 0 && bytes > limit;
 }
 
-// The time is read anew, so that lines of one turn differ. O(bytes of the request) for all monitors
-// together, and a copy for each.
 void Monitors::Show(const Session& client, Args args, std::span<const size_t> secret) {
   if (IsTooLong(args)) {
     for (Session* session : watching_) {
@@ -81,6 +78,7 @@ void Monitors::Show(const Session& client, Args args, std::span<const size_t> se
     }
     return;
   }
+  // Read anew, so that lines of one turn differ.
   const int64_t us = clock_.clock().Sample().unix_us();
   const std::string fraction = Concat(1'000'000 + us % 1'000'000).substr(1);
   std::string line = Concat('+', us / 1'000'000, '.', fraction, " [", client.db, ' ');

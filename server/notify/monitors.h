@@ -19,12 +19,14 @@ class Monitors {
   Monitors(const Settings& settings, Clients& clients, TurnClock& clock, SlowPathFlags& flags)
       : settings_(settings), clients_(clients), clock_(clock), flags_(flags) {}
 
-  // The session must be removed before it ends: pointers to it are kept.
+  // From now on the client takes output as a subscriber does, with that class's limits. The session
+  // must be removed before it ends: pointers to it are kept.
   void Add(Session& session);
   void Remove(Session& session);
 
   bool any() const { return !watching_.empty(); }
   // `secret`: indexes of arguments to be hidden. A script's stand-in client is shown as "lua".
+  // O(bytes of the request) for all monitors together, and a copy for each.
   void Show(const Session& client, Args args, std::span<const size_t> secret = {});
 
  private:

@@ -81,7 +81,6 @@ const Channel* PubSub::FindName(ChannelKind kind, std::string_view name) const {
 
 // --- subscribing
 
-// O(1). The name comes to be with its first subscriber and goes with its last.
 bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* channel = FindName(kind, name);
   if (!channel) {
@@ -101,7 +100,6 @@ bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name
   return true;
 }
 
-// O(1). False: there was no such subscription.
 bool PubSub::Unsubscribe(Session& session, ChannelKind kind, std::string_view name) {
   const Channel* const channel = FindName(kind, name);
   if (!channel) return false;
@@ -131,14 +129,12 @@ void PubSub::End(Subscription& subscription) {
   names.erase(names.iterator_to(*channel));
 }
 
-// The oldest; null when there is none.
 const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
   const Subscriptions* const held = SubscriptionsOf(session);
   if (!held || held->of(kind).count == 0) return nullptr;
   return held->of(kind).list.front().channel;
 }
 
-// O(subscriptions of the session), however many subscribers its channels have.
 void PubSub::Forget(Session& session) {
   if (!session.subscriptions) return;
   for (Subscriptions::OfKind& own : SubscriptionsOf(session)->kinds) {
@@ -173,8 +169,6 @@ size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   return to.count;
 }
 
-// O(receivers + patterns): each pattern is compared with the channel, in the order in which they
-// came. A session that is subscribed by both ways gets both messages.
 size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kChannel, channel);
   const Names* const patterns = NamesOf(ChannelKind::kPattern);
@@ -192,7 +186,7 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   return receivers;
 }
 
-// O(subscribers). Patterns do not see it.
+// Patterns do not see it.
 size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kShardChannel, channel);
   if (!name) return 0;
@@ -233,7 +227,6 @@ void PubSub::Charge(const Channel& channel, int sign) {
   SubscriptionsOf(*channel.subscribers.front().session)->kept_bytes += sign > 0 ? bytes : -bytes;
 }
 
-// O(1).
 size_t PubSub::MemoryBytes() const {
   size_t bytes = TableBytes(subscriptions_) - subscriptions_.size() * kSubscriptionSlot;
   for (const auto& names : names_) {

@@ -51,7 +51,7 @@ using SubscriptionList =
     boost::intrusive::list<Subscription, boost::intrusive::base_hook<SubscriptionHook<Tag>>,
                            boost::intrusive::constant_time_size<false>>;
 
-// A name that sessions have subscribed to.
+// A name that sessions have subscribed to: comes with the first of them and goes with the last.
 struct Channel {
   Channel(ChannelKind its_kind, std::string_view text)
       : kind(its_kind),
@@ -64,7 +64,7 @@ struct Channel {
   mutable size_t count = 0;
 };
 
-// What one session has subscribed to.
+// The names that one session has subscribed to.
 struct Subscriptions final : SessionState {
   struct OfKind {
     SubscriptionList<SessionTag> list;
@@ -90,17 +90,19 @@ class PubSub {
   PubSub(const PubSub&) = delete;
   PubSub& operator=(const PubSub&) = delete;
 
-  // False when it was subscribed already, or was not.
+  // False when it was subscribed already, or was not. O(1).
   bool Subscribe(Session& session, ChannelKind kind, std::string_view name);
   bool Unsubscribe(Session& session, ChannelKind kind, std::string_view name);
   // The one of that kind that it has been subscribed to for longest; null when there is none.
   const Channel* First(const Session& session, ChannelKind kind) const;
-  // From everything: the session ends, or is reset.
+  // From everything: the session ends, or is reset. O(subscriptions of the session), however many
+  // subscribers its channels have.
   void Forget(Session& session);
 
   // Both return how many receivers there were; a session that a channel and patterns match gets the
-  // message, and counts, once for each.
-  // The bytes are copied into each receiver's output before it returns.
+  // message, and counts, once for each. The bytes are copied into each receiver's output before it
+  // returns. O(receivers), and for channels O(patterns): each is compared with the channel, in the
+  // order in which they came.
   size_t Publish(std::string_view channel, std::string_view payload);
   size_t PublishToShard(std::string_view channel, std::string_view payload);
 
@@ -111,8 +113,8 @@ class PubSub {
   size_t names(ChannelKind kind) const;
   size_t Subscribers(ChannelKind kind, std::string_view name) const;
   void ForEachName(ChannelKind kind, absl::FunctionRef<void(std::string_view)> visit) const;
-  // What no client is charged with: the tables that find names and subscriptions, as far as they
-  // are free.
+  // Memory that no client is charged with: the tables that find names and subscriptions, as far as
+  // they are free. O(1).
   size_t MemoryBytes() const;
 
  private:

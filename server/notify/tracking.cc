@@ -1,5 +1,5 @@
-// See tracking.h. What a client's own command invalidates waits in pending_ until that command's
-// reply has been written.
+// See tracking.h. A client's own invalidations wait in pending_ until the reply to its command has
+// been written.
 #include "server/notify/tracking.h"
 
 #include <algorithm>
@@ -78,7 +78,6 @@ size_t Tracking::keys() const { return keys_ ? keys_->size() : 0; }
 
 // --- turning it on and off
 
-// Options are replaced, prefixes are added. Broadcasting without a prefix is the empty prefix.
 void Tracking::Enable(Session& session, const TrackingOptions& options,
                       const std::vector<std::string_view>& prefixes) {
   if (!session.tracking) {
@@ -132,14 +131,12 @@ Session* Tracking::FindTracking(uint64_t client_id) {
 
 // --- what clients have read
 
-// OPTIN remembers after CLIENT CACHING YES alone, OPTOUT unless CACHING NO was just said.
 bool Tracking::IsRemembering(const Session& session) {
   const TrackingState* const state = TrackingOf(session);
   if (!state || state->options.broadcast) return false;
   return !(state->options.opt_in && !state->caching) && !(state->options.opt_out && state->caching);
 }
 
-// A key more than once in a request costs a look-up and nothing else.
 void Tracking::Remember(Session& session, Args args, std::span<const int> key_positions) {
   if (!IsRemembering(session)) return;
   for (const int position : key_positions) {
@@ -246,7 +243,7 @@ std::string Tracking::Audit() const {
 
 // --- changes
 
-// Of what is sorted before a text the last one is its longest prefix, or tells how long any can be.
+// The last prefix that is sorted before a text is its longest one, or tells how long any can be.
 template <typename Visit>
 void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
   while (true) {
@@ -268,7 +265,7 @@ void Tracking::ForEachPrefixOf(std::string_view key, const Visit& visit) {
 // Broadcasting first, then the table. The table's key is forgotten: a client is told once, until it
 // reads the key again.
 void Tracking::KeyTouched(int, std::string_view key, bool died) {
-  // What a script writes is told even to NOLOOP's client, whose own commands do not name it all.
+  // A script's changes are told even to NOLOOP's client, whose own commands do not name them all.
   const bool by_nobody = died || current_client_.script_runs();
   const Session* const by = by_nobody ? nullptr : current_client_.current();
   ForEachPrefixOf(key, [&](const std::string& prefix, Prefix& about) {
@@ -281,8 +278,6 @@ void Tracking::KeyTouched(int, std::string_view key, bool died) {
   if (place != by_key.end()) Invalidate(*place, true);
 }
 
-// Tells all clients that have read the key and forgets it. `by_client`: it was really changed, and
-// the client that changed it may not want to hear of it.
 void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   const std::string payload = ListOf(tracked.key);
   size_t share = BytesOf(tracked);  // of the oldest
@@ -301,7 +296,6 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
   keys_->erase(keys_->iterator_to(tracked));
 }
 
-// O(clients + keys), once a flush; each client gets one null instead of a list.
 void Tracking::AllFlushed() {
   if (tracking_clients_ > 0) {
     clients_.ForEach([this](Session& session) {
@@ -315,8 +309,6 @@ void Tracking::AllFlushed() {
   items_ = name_bytes_ = charged_bytes_ = 0;
 }
 
-// O(prefixes that changed * their clients * keys). Every client of a prefix gets one message a
-// turn.
 void Tracking::Broadcast() {
   if (changed_prefixes_.empty()) return;
   for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
@@ -341,8 +333,8 @@ void Tracking::Broadcast() {
 
 // --- telling
 
-// A client whose command runs is told behind its reply, so the message waits. What waits is bounded
-// by the client's output limit.
+// A client whose command runs is told behind its reply, so the message waits. Waiting messages are
+// bounded by the client's output limit.
 void Tracking::Tell(Session& session, std::string payload) {
   if (current_client_.IsExecuting(session)) {
     const uint64_t limit = clients_.OutputLimitOf(session).hard_bytes;
@@ -358,7 +350,6 @@ void Tracking::Tell(Session& session, std::string payload) {
   }
 }
 
-// Called behind every command's reply.
 void Tracking::CommandDone(Session& session) {
   TrackingState* const state = TrackingOf(session);
   // CLIENT CACHING reaches over other calls of CLIENT and over a whole transaction.

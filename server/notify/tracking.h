@@ -37,7 +37,7 @@
 
 namespace sluice {
 
-// What CLIENT TRACKING ON says; OPTIN and OPTOUT exclude each other.
+// The words of CLIENT TRACKING ON; OPTIN and OPTOUT exclude each other.
 struct TrackingOptions {
   uint64_t redirect = 0;  // CLIENT ID of the client told instead; 0: the client itself
   bool broadcast = false;
@@ -68,7 +68,8 @@ class Tracking final : public KeyListener {
            SlowPathFlags& flags, HashKeys& hash_keys);
   ~Tracking() override;
 
-  // Adds `prefixes` to those it had; without any in broadcasting mode: all keys.
+  // Replaces the options, and adds `prefixes` to those it had; without any in broadcasting mode:
+  // all keys, as the empty prefix.
   void Enable(Session& session, const TrackingOptions& options,
               const std::vector<std::string_view>& prefixes);
   void Disable(Session& session);
@@ -77,18 +78,21 @@ class Tracking final : public KeyListener {
 
   bool listens() const override { return tracking_clients_ > 0 || keys() > 0; }
   void KeyTouched(int db, std::string_view key, bool died) override;
-  // A flush: one message for all keys.
+  // A flush: each client gets one null instead of a list. O(clients + keys).
   void AllFlushed();
-  // `session`, which tracks, has read the keys at these positions of a request.
+  // `session`, which tracks, has read the keys at these positions of a request. A repeated key
+  // costs a look-up and nothing else.
   void Remember(Session& session, Args args, std::span<const int> key_positions);
-  // Whether it is to remember what it reads now.
+  // Whether it is to remember what it reads now: with OPTIN after CLIENT CACHING YES alone, with
+  // OPTOUT unless CACHING NO was just said.
   static bool IsRemembering(const Session& session);
-  // The top-level command of a session is over that tracks, or while SlowPathFlags::kPending is
-  // raised.
+  // Behind the reply to a top-level command of a session that tracks, or while
+  // SlowPathFlags::kPending is raised.
   void CommandDone(Session& session);
   // Gives up some of the keys that are above tracking-table-max-keys; true when more are.
   bool LimitSlice();
-  // At the end of a turn: what broadcasting clients have to be told.
+  // At the end of a turn: broadcasting clients are told, once for each of their prefixes.
+  // O(prefixes that changed * their clients * keys).
   void Broadcast();
 
   // For INFO.
@@ -96,8 +100,8 @@ class Tracking final : public KeyListener {
   size_t keys() const;
   size_t items() const { return items_; }
   size_t prefixes() const { return prefixes_.size(); }
-  // What no client is charged with: keys of clients that are gone, and the tables that find keys.
-  // Exact for keys that one client has read; about that for others.
+  // Memory that no client is charged with: keys of clients that are gone, and the tables that find
+  // keys. Exact for keys that one client has read; about that for others.
   size_t MemoryBytes() const;
 
   // A running command has something to tell its own client.
@@ -113,8 +117,8 @@ class Tracking final : public KeyListener {
     absl::btree_map<std::string, uint64_t> changed;  // by which client last; 0: by none
   };
 
-  // What a running command has changed of what its own client has read: told when it is over, be it
-  // that tracking was turned off meanwhile.
+  // Keys that a running command has changed and its own client has read: told when it is over, be
+  // it that tracking was turned off meanwhile.
   struct Pending {
     uint64_t client_id;
     std::string payload;
@@ -135,7 +139,8 @@ class Tracking final : public KeyListener {
   // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
   template <typename Visit>
   void ForEachPrefixOf(std::string_view key, const Visit& visit);
-  // `tracked` is gone afterwards.
+  // Tells all clients that have read the key and forgets it: `tracked` is gone afterwards.
+  // `by_client`: it was really changed, and the client that changed it may not want to hear of it.
   void Invalidate(const TrackedKey& tracked, bool by_client);
   void Tell(Session& session, std::string payload);
   void SendPending(Session& session);

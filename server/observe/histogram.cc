@@ -7,8 +7,6 @@
 
 namespace sluice {
 
-// The first 32 values have a bucket each; from there on each power of two is cut into 32 equal
-// parts, so the leading six bits choose the bucket.
 int Histogram::BucketOf(uint64_t value) {
   constexpr uint64_t kLinear = uint64_t{1} << kSubBits;
   if (value < kLinear) return static_cast<int>(value);
@@ -25,7 +23,6 @@ int64_t Histogram::UpperBound(int bucket) {
   return static_cast<int64_t>(((base + 1) << shift) - 1);
 }
 
-// O(1). Negative values count as 0: a clock may step between two readings.
 void Histogram::Record(int64_t value, uint64_t times) {
   value = std::max<int64_t>(value, 0);
   const auto bucket = static_cast<unsigned>(BucketOf(static_cast<uint64_t>(value)));
@@ -50,7 +47,6 @@ void Histogram::Walk(Visit visit) const {
   }
 }
 
-// O(buckets). The bucket's upper bound, but never above the largest value that was seen.
 int64_t Histogram::Percentile(double percent) const {
   if (count_ == 0) return 0;
   const auto wanted = std::max<uint64_t>(
@@ -71,7 +67,6 @@ uint64_t Histogram::CountIn(int bucket) const {
   return group < groups_.size() && groups_[group] ? (*groups_[group])[at % (1u << kSubBits)] : 0;
 }
 
-// O(buckets).
 int64_t Histogram::PercentileSince(const Histogram& before, double percent) const {
   if (count_ < before.count_) return Percentile(percent);
   const uint64_t fresh = count_ - before.count_;
@@ -100,7 +95,6 @@ Histogram Histogram::Copy() const {
   return copy;
 }
 
-// O(buckets). All of the bucket that holds `value` is counted.
 uint64_t Histogram::CountAtMost(int64_t value) const {
   if (count_ == 0 || value < 0) return 0;
   uint64_t seen = 0;

@@ -31,13 +31,12 @@ std::string_view LatencyMonitor::NameOf(LatencyEvent event) {
   return kNames[static_cast<size_t>(event)];
 }
 
-// In ns, since that is what is measured; a threshold that does not fit is one that nothing reaches.
 int64_t LatencyMonitor::threshold_ns() const {
   if (threshold_ms_ == 0) return INT64_MAX;
+  // A threshold that does not fit is one that nothing reaches.
   return std::min(threshold_ms_, INT64_MAX / kNanosPerMilli) * kNanosPerMilli;
 }
 
-// Whole ms, rounded down.
 void LatencyMonitor::Note(LatencyEvent event, int64_t unix_s, int64_t nanos) {
   assert(nanos >= threshold_ns());
   if (!series_) series_ = std::make_unique<std::array<LatencySeries, kLatencyEvents>>();

@@ -12,7 +12,7 @@
 
 namespace sluice {
 
-// What can take long. Redis knows more: Sluice does not fork, and no disk holds it up.
+// Events that can take long. Redis knows more: Sluice does not fork, and no disk holds it up.
 enum class LatencyEvent : uint8_t {
   kCommand,
   kFastCommand,    // one of those that are O(1)
@@ -55,7 +55,7 @@ class LatencyMonitor {
   void set_threshold_ms(int64_t ms) { threshold_ms_ = ms; }  // 0: nothing is noted
   // The least that is noted; INT64_MAX while nothing is.
   int64_t threshold_ns() const;
-  // Precondition: nanos >= threshold_ns().
+  // Keeps whole ms, rounded down. Precondition: nanos >= threshold_ns().
   void Note(LatencyEvent event, int64_t unix_s, int64_t nanos);
 
   const LatencySeries& Of(LatencyEvent event) const;

@@ -39,7 +39,6 @@ std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
 
 }  // namespace
 
-// O(arguments), at most 32 of them.
 void SlowLog::Add(const Client& client, Args args, std::span<const size_t> secret, int64_t unix_s,
                   int64_t micros) {
   Push({.unix_s = unix_s,
@@ -57,7 +56,6 @@ void SlowLog::Push(SlowEntry entry) {
   set_entries_max(entries_max_);
 }
 
-// The oldest stand at the end, and go first.
 void SlowLog::set_entries_max(size_t count) {
   entries_max_ = count;
   for (; entries_.size() > count; entries_.pop_back()) bytes_ -= BytesOf(entries_.back());

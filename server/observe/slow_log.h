@@ -30,11 +30,12 @@ class SlowLog {
     std::string_view address;  // empty: no client stands behind it
     std::string_view name;
   };
-  // `secret`: indexes of arguments that no client may see. Copies what it keeps.
+  // `secret`: indexes of arguments that no client may see. Copies what it keeps, at most 32
+  // arguments.
   void Add(const Client& client, Args args, std::span<const size_t> secret, int64_t unix_s,
            int64_t micros);
 
-  // Cuts what is there; ids go on growing, also while nothing may be kept.
+  // The oldest entries go first; ids go on growing, also while nothing may be kept.
   void set_entries_max(size_t count);
   void Clear() {
     entries_.clear();

@@ -5,8 +5,6 @@
 
 namespace sluice {
 
-// Clients can make errors with any first word (scripts, DEBUG ERROR), hence the bound on codes.
-// O(log codes).
 void Statistics::CountError(std::string_view text) {
   ++error_replies;
   // A code ends within 32 bytes, the sign included; what has none counts as ERR, as in Redis.

@@ -48,15 +48,16 @@ struct Statistics {
   std::map<std::string, uint64_t, std::less<>> errors;  // by code: "ERR", "WRONGTYPE"
   static constexpr size_t kErrorCodesMax = 128;         // as Redis: more than that is an attack
 
-  // Counts an error reply by its first word, without the leading '-'.
+  // Counts an error reply by its first word, without the leading '-'. Clients can make any
+  // (scripts, DEBUG ERROR), hence the bound on codes. O(log codes).
   void CountError(std::string_view text);
 };
 
-// What was counted per second, between the last two samples. Redis averages 16 samples; here it is
-// one interval.
+// Counts per second, between the last two samples. Redis averages 16 samples; here it is one
+// interval.
 class Rates {
  public:
-  // Of the three that INFO shows as rates.
+  // The three that INFO shows as rates.
   struct Counts {
     uint64_t commands = 0;
     uint64_t bytes_in = 0;

@@ -25,7 +25,7 @@ namespace sluice {
 namespace {
 
 constexpr int kPollMs = 100;
-// What is scheduled begins within a second or so of the end of what it waits for.
+// A scheduled save begins within a second or so of the end of what it waits for.
 constexpr int kIdleLooksMax = 30;
 constexpr size_t kPieceBytes = 1024 * 1024;
 constexpr uint64_t kFooterBytes = 8;

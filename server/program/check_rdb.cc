@@ -34,8 +34,7 @@ std::unique_ptr<Value> LooseLock(const LockImage& image) {
   return lock;
 }
 
-// Counts what is in a file. Of every key it keeps a hash, 16 bytes, to find those that are there
-// twice.
+// Counts what is in a file. Keeps a hash of every key, 16 bytes, to find keys that are there twice.
 class Census final : public RdbFileVisitor {
  public:
   // The key is secret, so that no file can be made whose names collide.

@@ -55,7 +55,7 @@ int Fail(std::string_view sentence, int code = 1) {
   return code;
 }
 
-// What some forms do nothing but print; of all others nothing.
+// The text of forms that only print; empty for all others.
 std::string TextFor(CommandLine::Action action, Disk& disk) {
   switch (action) {
     case CommandLine::Action::kHelp:
@@ -71,14 +71,14 @@ std::string TextFor(CommandLine::Action action, Disk& disk) {
   }
 }
 
-// Of this process: its pid file, what it tells others, and how it was started.
+// This process: its pid file, what it tells others, and how it was started.
 class Process {
  public:
   Process(const CommandLine& line, const Settings& settings, std::vector<std::string> words)
       : has_predecessor_(Predecessor::IsThere()),
         readiness_(settings, has_predecessor_),
         settings_(settings) {
-    // What was on standard input is not there for another process.
+    // A configuration from standard input is not there for another process.
     if (!line.from_stdin) words_ = std::move(words);
     std::error_code unknown;
     folder_ = std::filesystem::current_path(unknown).string();
@@ -88,8 +88,8 @@ class Process {
   }
   Process(const Process&) = delete;
 
-  // Why it cannot be what the options want. What takes a server's place is in the background with
-  // it.
+  // Why it cannot be what the options want. A server that takes another's place is in the
+  // background with it.
   Fault Begin() const {
     if (!readiness_.fault().empty()) return readiness_.fault();
     if (access(settings_.dir.c_str(), X_OK) != 0) return NoFolder();

@@ -111,7 +111,7 @@ std::string Find(const std::string& from, Disk& disk, Source& source) {
   return {};
 }
 
-// What is there is no import's to replace.
+// An import does not replace data that are there.
 std::string EnterFolder(const std::string& into, Disk& disk, Config& config) {
   std::error_code fault;
   std::filesystem::create_directories(into, fault);

@@ -19,8 +19,9 @@ struct ImportPaths {
   std::string into;  // a folder, which is made if it is missing
 };
 
-// `config` says which files are made, and how they are called. What is read and what is left out is
-// told on `out`, a fault on `errors`. The exit status: 0, or 1, and then nothing new is to be used.
+// `config` says which files are made, and how they are called. Tells on `out` what is read and what
+// is left out, and a fault on `errors`. The exit status: 0, or 1, and then nothing new is to be
+// used.
 int Import(const ImportPaths& paths, Disk& disk, Config& config, const EngineOptions& options,
            std::FILE* out, std::FILE* errors);
 

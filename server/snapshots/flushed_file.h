@@ -41,7 +41,7 @@ class FlushedFile final : public WaitOwner {
 
   // Makes `bytes` the content of `path`, which is absolute, and answers the call then.
   void Replace(CommandCall& call, Disk& disk, std::string path, std::string bytes, Written written);
-  // What has been begun is on disk, or has failed, on return.
+  // On return all writes that were begun are on disk, or have failed.
   void Finish();
 
   // --- WaitOwner

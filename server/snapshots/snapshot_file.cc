@@ -1,5 +1,5 @@
-// See snapshot_file.h. What is hard: the worker may still be writing when the snapshot is
-// given up, or the server ends. What a job needs is shared with it, and goes with the last of both.
+// See snapshot_file.h. The worker may still be writing when the snapshot is given up, or the server
+// ends. So a job shares the things that it needs, and they go with the last of both.
 #include "server/snapshots/snapshot_file.h"
 
 #include <algorithm>
@@ -12,19 +12,18 @@ namespace {
 
 // As rdb-save-incremental-fsync of Redis.
 constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
-// What is handed to the worker at once, at least, while more comes; and of a block. A block never
-// grows: that would copy it, into memory that the system still has to clear, in the midst of a
-// turn.
+// Bytes handed to the worker at once, at least, while more comes; and those of a block. A block
+// never grows: that would copy it, into memory that the system still has to clear, in the midst of
+// a turn.
 constexpr size_t kJobBytes = 256 * 1024;
-// Of blocks that are kept for what comes next. Memory that is had anew for each costs more than
-// what is written there: the system clears it page by page, and takes back what has gone.
+// Blocks that are kept for what comes next. Memory that is had anew for each costs more than what
+// is written there: the system clears it page by page, and takes back what has gone.
 constexpr size_t kSpareBlocks = 8;
 
 }  // namespace
 
-// What a job works with. The loop touches it only while no job runs. It removes a file that has not
-// got its name when its last holder goes: the SnapshotFile, or a job that is dropped with the
-// server.
+// State of the jobs. The loop touches it only while no job runs. It removes a file that has not got
+// its name when its last holder goes: the SnapshotFile, or a job that is dropped with the server.
 struct SnapshotFile::Work {
   Work(Disk& disk, Names names, bool syncs_often)
       : disk(disk), names(std::move(names)), syncs_often(syncs_often) {}

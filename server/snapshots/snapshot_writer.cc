@@ -1,4 +1,4 @@
-// See snapshot_writer.h. What is hard is the order. A value that comes in pieces keeps all others
+// See snapshot_writer.h. The hard part is the order. A value that comes in pieces keeps all others
 // waiting behind it; and what is remembered of a lock stands before a key of the lock's name.
 //
 // A slice ends after 64 KiB of the file, or with its budget of keys.
@@ -18,10 +18,10 @@
 namespace sluice {
 namespace {
 
-// Of one AUX field with commands. redis-check-rdb prints them all.
+// Bytes of one AUX field with commands. redis-check-rdb prints them all.
 constexpr size_t kCommandsMax = 64 * 1024;
 
-// Of keys in a step, after which the clock is looked at: compressing is what takes long.
+// Bytes of keys in a step, after which the clock is looked at: compressing is what takes long.
 constexpr size_t kSliceBytes = 16 * 1024;
 
 RdbContext::Use UseOf(const Keyspace& keyspace, bool writes_idle_times) {

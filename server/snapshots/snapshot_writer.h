@@ -29,7 +29,7 @@ namespace sluice {
 
 class SnapshotWriter final : public EntrySaver, private FenceSaver {
  public:
-  // What is written; all of it outlives the writer.
+  // The data that is written; all of it outlives the writer.
   struct Source {
     Keyspace& keyspace;
     const FunctionLibraries& functions;
@@ -63,7 +63,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   uint64_t keys() const { return keys_; }
   uint64_t keys_at_first() const { return keys_at_first_; }
   uint64_t pieces() const { return pieces_; }  // of large values
-  // What waits in memory for a large value to end.
+  // Bytes that wait in memory for a large value to end.
   size_t waiting_bytes() const { return writer_.waiting_bytes(); }
 
  private:
@@ -71,7 +71,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   void WritePolicies();
   void Save(int db, const Entry& entry) override;
   bool SavePiece(int db, const Entry& entry) override;
-  // What stands before a key.
+  // Writes the fields that stand before a key.
   void WriteBefore(int db, const Entry& entry);
   bool WritePiece(const Entry& entry);  // false: that was the last
   bool HasRoom() const override { return writer_.bytes() < slice_end_; }

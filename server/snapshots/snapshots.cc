@@ -1,5 +1,5 @@
-// See snapshots.h. What is hard: a run ends in many ways. It is on disk, or the disk is at
-// fault, or it is cancelled, overtaken by SAVE, or goes with the server. All pass Ended or Abandon.
+// See snapshots.h. A run ends in many ways: it is on disk, or the disk is at fault, or it is
+// cancelled, overtaken by SAVE, or goes with the server. All pass Ended or Abandon.
 //
 // How the share of the thread is kept: at snapshot-cpu-percent 30 a slice of 50 µs is followed by
 // 117 µs for others.
@@ -24,8 +24,8 @@ namespace {
 constexpr int64_t kSliceNanos = 50'000;  // what a client that comes meanwhile waits
 constexpr size_t kKeysPerStep = 128;     // at most, and then the clock is looked at
 constexpr int kStepsMax = 256;           // for clocks that stand still
-// What may wait for the disk before the walk does: a longer buffer that grows is copied for too
-// long.
+// Bytes that may wait for the disk before the walk does: a longer buffer that grows is copied for
+// too long.
 constexpr size_t kWaitingBytesMax = 1024 * 1024;
 // As Redis after a save that has failed.
 constexpr int64_t kRetrySeconds = 5;
@@ -184,7 +184,7 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
 bool Snapshots::Slice(bool quiet) {
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   if (run_) on_.saved_first.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
-  // Who waits for a value to be saved has work, too.
+  // A client that waits for a value to be saved has work, too.
   const bool hurries = quiet || is_awaited();
   if (!MayWalk() || (!hurries && begin_ns < next_slice_ns_)) return false;
   int64_t took_ns = 0;

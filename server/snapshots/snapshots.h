@@ -31,7 +31,7 @@ class SavedFirst;
 class TurnClock;
 struct LogState;
 
-// Of SHUTDOWN, and of the options for signals.
+// The words behind SHUTDOWN, and of the options for signals.
 struct EndWords {
   bool save = false;
   bool nosave = false;
@@ -44,7 +44,7 @@ class Snapshots final : private OptionFollower {
   // 0 or an errno value.
   using Finished = std::function<void(int fault)>;
 
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the snapshots.
   struct Uses {
     Config& config;
     Host& host;
@@ -83,7 +83,7 @@ class Snapshots final : private OptionFollower {
   // answered, by this: a crash brings nothing back. A base of the log goes on: behind it stands the
   // flush.
   void AllIsFlushed(CommandCall& call);
-  // What runs, or what is scheduled, is given up. False: neither.
+  // Gives up the snapshot that runs or is scheduled. False: there is none.
   bool Cancel();
   // All has been saved, or loaded, as of now.
   void AllIsSaved() { saved_changes_ = changes(); }

@@ -25,9 +25,9 @@ MigratingClient Leave(Space& space, Session& session) {
   return client;
 }
 
-// Those who wait are told that they wait no more. One that cannot be answered now, or has said what
-// the new engine could not know (SUBSCRIBE, MONITOR), is closed: it connects again, and says it
-// again.
+// Clients that wait are told that they wait no more. One that cannot be answered now, or has said
+// what the new engine could not know (SUBSCRIBE, MONITOR), is closed: it connects again, and says
+// it again.
 std::vector<MigratingClient> LeaveAll(Space& space, std::optional<SessionId> caller) {
   Engine& engine = space.engine();
   std::vector<std::pair<uint64_t, SessionId>> ids;

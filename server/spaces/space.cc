@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-// What a shared_ptr keeps beside its object, its places in lists and the poller's table.
+// The bytes of a shared_ptr beside its object, its places in lists and the poller's table.
 constexpr size_t kSharedCountBytes = 48;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// See space_table.h. What is hard: engines run inside one another, where a slow script lets others
-// be served. So a space is dropped, reset or copied onto only when its engine runs nothing, and
-// clients move when no engine runs.
+// See space_table.h. The difficulty: engines run inside one another, where a slow script lets
+// others be served. So a space is dropped, reset or copied onto only when its engine runs nothing,
+// and clients move when no engine runs.
 #include "server/spaces/space_table.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace sluice {
 namespace {
 
-// What a space is called by the file in it that says on which boot it was written.
+// The boot id of every space, and the file on its disk that holds it.
 constexpr std::string_view kBootIdFile = "/proc/sys/kernel/random/boot_id";
 constexpr std::string_view kBootId = "00000000-0000-0000-0000-000000000000";
 
@@ -298,7 +298,7 @@ Fault SpaceTable::Copy(std::string_view from, std::string_view to) {
 
 // --- clients that move
 
-// What it sent before is to be run there.
+// The requests that it sent before are to be run there.
 void SpaceTable::Enter(Space& space, MigratingClient client) {
   if (Arrive(space, std::move(client))) Due(space);
 }
@@ -331,7 +331,7 @@ void SpaceTable::ResetSpace(Space& space, SessionId caller) {
     on_.first_clock = MovableClock(on_.clock);
     space.MakeEngineAnew();
     if (const Fault fault = space.engine().StartLog()) {
-      // What it was started with cannot be had again: without it this is another server.
+      // The data of its start cannot be had again: without them this is another server.
       space.Log(LogLevel::kWarning, Concat("the server cannot begin anew: ", fault.sentence()));
       on_.owner.ShutdownOf(space, 1);
     }
@@ -366,8 +366,8 @@ void SpaceTable::Due(Space& space) {
   due_.push_back(own);
 }
 
-// One is taken at a time: a slow command runs turns inside its own, and the rest is theirs then.
 void SpaceTable::RunTurns() {
+  // One at a time: a slow command runs turns inside its own, which take the rest then.
   for (size_t left = due_.size(); left > 0 && !due_.empty(); --left) {
     PrivateSpace* const space = due_.front();
     due_.pop_front();

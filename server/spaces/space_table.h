@@ -59,7 +59,7 @@ class SpaceTable {
   explicit SpaceTable(const Uses& uses);
   ~SpaceTable();
 
-  // What the engine of the first space is given.
+  // The engine of the first space gets this.
   Spaces& ViewOfFirst();
 
   // --- turns
@@ -85,7 +85,7 @@ class SpaceTable {
  private:
   struct View;
   struct PrivateSpace;
-  // What a handler wants to be done between two turns.
+  // A handler's wish for the time between two turns.
   struct Want {
     Space* from;
     SessionId session;

@@ -25,7 +25,7 @@ constexpr IntRange kDelay{"DELAY", 1, kHundredYearsMs, "ms"};
 constexpr IntRange kTruncate{"TRUNCATE", 0, 1LL << 40, "bytes"};
 constexpr size_t kAddressBytesMax = 300;
 
-// What a server in that state answers, word for word.
+// The answer of a server in that state, word for word.
 struct State {
   std::string_view name;
   std::string_view text;
@@ -50,7 +50,7 @@ constexpr State kStates[] = {
 // Words of one group exclude each other.
 enum class Group : uint8_t { kCommand, kKey, kWho, kWords, kWhich, kTimes, kWhen, kAction, kCount };
 
-// What is read so far.
+// The words read so far.
 struct Reading {
   ArgReader& args;
   FaultRule& rule;

@@ -52,7 +52,7 @@ struct FaultRule {
   // Reads the words behind ADD. A sentence what is wrong with them, or empty.
   Fault Read(Args words, const CommandTable& commands);
 
-  // Of a connection and its request, keys and chance aside.
+  // Whether the connection and its request match, keys and chance aside.
   bool MayMatch(const Session& session, size_t words) const;
   bool TimesLeft() const { return times == 0 || hits < times; }
 

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// What is matched; the keys are looked for when a rule first asks for them.
+// A request to be matched; its keys are looked for when a rule first asks for them.
 struct Faults::Candidate {
   const Session& session;
   const RequestHook::Arrival& arrival;
@@ -112,7 +112,7 @@ bool Faults::Decides(FaultRule& rule) {
   return true;
 }
 
-// Those of FENCED's command are its own, too. Words that are no request have none.
+// The keys of FENCED's command are its own, too. Words that are no request have none.
 void Faults::NoteKeys(Candidate& candidate) {
   const Request* const request = candidate.arrival.request;
   if (!request) return;

@@ -1,7 +1,7 @@
 // Faults: the rules of SLUICE.FAULT, and which of them hits a request.
 //
 // Rules are tried in the order of their ids; the first whose conditions hold, and whose NTH, PROB
-// and TIMES say yes, hits. Those behind it do not see the request. Rules for other commands are not
+// and TIMES say yes, hits. Rules behind it do not see the request. Rules for other commands are not
 // looked at, and of keys a request has only so many bytes compared (kComparedMax), so that
 // thousands of rules cost a bounded time.
 //

@@ -34,8 +34,8 @@ void SetWords(JournalEntry& entry, Args args, auto&& is_secret) {
   if (too_many) entry.words.push_back(Concat("... (", args.size() - shown, " more arguments)"));
 }
 
-// Who logs in, and who sets options, may name a password. Which words are one only the command
-// itself knows, when it runs.
+// Commands that log in, or set options, may name a password. In which words, only the command
+// itself knows when it runs.
 bool MayHoldSecrets(const Command* command) {
   return command && (command->spec->flags & (kNoAuth | kAdmin)) != 0;
 }
@@ -90,7 +90,6 @@ void Journal::Words(uint64_t number, Args args, std::span<const size_t> secret) 
   Account(*entry);
 }
 
-// Whole replies as text; of what cannot be read to its end the bytes.
 void Journal::Answer(uint64_t number, std::string_view bytes, size_t left_out, int64_t unix_ms) {
   JournalEntry* const entry = Find(number);
   if (!entry) return;

@@ -1,6 +1,6 @@
 // Journal: what clients sent to a test double and what they got, while SLUICE.JOURNAL records. A
-// ring: the oldest entries go when there are more than entries_max() or kBytesMax of them. What is
-// long is cut, and says so.
+// ring: the oldest entries go when there are more than entries_max() or kBytesMax of them. A long
+// text is cut, and says so.
 //
 // An entry is there from the moment at which its request comes; its answer is filled in when that
 // is known. `events` number both, so that what happened between them can be told
@@ -64,12 +64,13 @@ class Journal {
   // How many there were since the start, or since Clear: more than there are when some fell out.
   uint64_t recorded() const { return last_ - cleared_; }
 
-  // --- for who sees requests
-  // A request has come, at this Unix time. Its number. Of what may hold secrets nothing but the
-  // name is kept until Words says what is none.
+  // --- for the code that sees requests
+  // A request has come, at this Unix time. Its number. A request that may hold secrets is kept by
+  // its name alone until Words says which words are none.
   uint64_t Add(const Session& session, const Command* command, Args args, int64_t unix_ms);
   void Words(uint64_t number, Args args, std::span<const size_t> secret);
-  // Its answer, as bytes of RESP, of which `left_out` more are missing; no bytes: it has none.
+  // Its answer, as bytes of RESP, of which `left_out` more are missing; no bytes: it has none. Kept
+  // as text where replies are whole, else as bytes.
   void Answer(uint64_t number, std::string_view bytes, size_t left_out, int64_t unix_ms);
   // A fault has hit it.
   struct Fault {

@@ -17,7 +17,7 @@ namespace sluice {
 class RequestGlob {
  public:
   static constexpr size_t kBytesMax = 512;
-  // Of a request's line, so much is compared.
+  // So much of a request's line is compared.
   static constexpr size_t kLineBytesMax = 8192;
 
   explicit RequestGlob(std::string_view pattern);

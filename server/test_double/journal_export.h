@@ -9,10 +9,11 @@
 //   2< "me"
 //   + 1001ms
 //
-// Commands stand where they came, answers where they were given, with the time between. What cannot
-// be played stands as a remark: requests that a fault kept from running, or that were cut or have
-// secrets. The answer of one that a fault hit behind its execution, or that was cut, is `*`. Pushes
-// are not recorded; and what depends on the time or on chance another server answers otherwise.
+// Commands stand where they came, answers where they were given, with the time between. Requests
+// that cannot be played stand as a remark: ones that a fault kept from running, or that were cut or
+// have secrets. The answer of one that a fault hit behind its execution, or that was cut, is `*`.
+// Pushes are not recorded; and what depends on the time or on chance another server answers
+// otherwise.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// See request_watch.h. What is hard is that a session may be closed, and a rule deleted, while a
-// request of it is held. So a request keeps a copy of the action, and is found by its session.
+// See request_watch.h. The difficulty: a session may be closed, and a rule deleted, while a request
+// of it is held. So a request keeps a copy of the action, and is found by its session.
 #include "server/test_double/request_watch.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 using Kind = FaultAction::Kind;
 
-// What only a test double serves is neither hit nor shown.
+// Commands that only a test double serves are neither hit nor shown.
 bool IsOfTestDouble(const Command& command) { return (command.spec->flags & kOfTestDouble) != 0; }
 
 // Bytes of the output from that position on.
@@ -261,7 +261,7 @@ void RequestWatch::SetTimer(Request& request) {
                      });
 }
 
-// What is held goes on: the request will be shown again, or the answer may leave.
+// Lets the request go on: it will be shown again, or the answer may leave.
 void RequestWatch::Release(Request& request) {
   if (request.stage != Stage::kBefore && request.stage != Stage::kAfter) return;
   Session& session = *on_.clients.Find(request.session);
@@ -277,7 +277,7 @@ void RequestWatch::Release(Request& request) {
   on_.clients.Resume(session);
 }
 
-// What it holds goes on, and an answer that is still to come is left alone.
+// Its request goes on, and an answer that is still to come is left alone.
 void RequestWatch::RuleIsGone(Request& request) {
   if (request.stage == Stage::kRuns) request.action.after = false;
   Release(request);
@@ -285,8 +285,6 @@ void RequestWatch::RuleIsGone(Request& request) {
 
 // --- SPLIT
 
-// A byte that has not left, for its client does not read or the log is not written, holds the next
-// one.
 void RequestWatch::BeginTurn() {
   std::erase_if(splits_, [this](SessionId id) {
     Session* const session = on_.clients.Find(id);

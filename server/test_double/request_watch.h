@@ -37,7 +37,7 @@ class RequestWatch final : public RequestHook {
   // given, and well inside what is reserved on disk.
   static constexpr int64_t kTokenJump = 1'000'000;
 
-  // What it works with; all of it outlives it.
+  // The parts that it works with; all of them outlive it.
   struct Uses {
     Host& host;
     Clients& clients;
@@ -55,7 +55,7 @@ class RequestWatch final : public RequestHook {
   const Faults& faults() const { return faults_; }
   // As Faults::Add.
   uint64_t AddFault(uint64_t client, Args words, std::string& fault);
-  // What a rule that goes has held back goes on.
+  // The requests that a rule holds back go on when it goes.
   bool DeleteFault(uint64_t id);
   size_t ClearFaults();
   const Journal& journal() const { return journal_; }
@@ -67,7 +67,8 @@ class RequestWatch final : public RequestHook {
 
   // --- for the engine
   void Forget(const Session& session);  // its connection is gone
-  // Of SPLIT: the next byte of each session may leave. Once a turn.
+  // SPLIT, once a turn: the next byte of each session may leave, unless the one before has not (its
+  // client does not read, or the log is not written).
   void BeginTurn();
   // A byte waits that may leave in the next turn.
   bool any_to_send() const;

@@ -31,7 +31,7 @@ class TimeControl final : private WaitOwner {
   static constexpr int64_t kEndMs = TimerWheel::kDeadlineMsMax / 2;
   static constexpr int64_t kUnixMsMax = 253'402'300'799'999;  // the last one of the year 9999
 
-  // What it works with; all of it outlives it.
+  // The parts that it works with; all of them outlive it.
   struct Uses {
     MovableClock& movable;
     const TurnClock& clock;

@@ -1,4 +1,4 @@
-// See parked_clients.h. What is hard is a handler that runs again for a waiter: meanwhile the
+// See parked_clients.h. The hard part is a handler that runs again for a waiter: meanwhile the
 // client is still parked, and may be killed, unblocked or parked anew by its own command. `woken`
 // marks that time; other ends of the wait (Abandon, Unblock) then do nothing, and RunAgain looks at
 // `stays` and at the session when the handler has returned.
@@ -19,8 +19,6 @@ namespace sluice {
 
 // --- parking
 
-// True when the client waits from here on. False: it is inside MULTI or a script, and has been
-// answered as at a time-out; or it is served right now, and stays as it was.
 bool ParkedClients::Park(CommandCall& call, const Parking& parking) {
   if (!call.may_park()) {
     parking.on_timeout ? parking.on_timeout(call) : call.reply.NullArray();
@@ -62,7 +60,6 @@ Request ParkedClients::Checked(Args words) const {
   return *request;
 }
 
-// A command that holds another one inside (FENCED): woken, the whole of it is to run again.
 void ParkedClients::Wrap(CommandCall& call, size_t prefix) {
   if (!call.client.blocked || call.woken) return;
   QueuedCommand& request = ParkedOf(call.client)->request;
@@ -117,7 +114,6 @@ void ParkedClients::Resume(Session& session) {
   on_.clients.Resume(session);
 }
 
-// For owners that make the answer themselves. Nothing happens where the wait is over already.
 void ParkedClients::Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer) {
   if (!session.blocked) return;
   const std::unique_ptr<Parked> parked = Unpark(session);
@@ -126,7 +122,6 @@ void ParkedClients::Finish(Session& session, absl::FunctionRef<void(ReplySink&)>
   Answered(session, *parked);
 }
 
-// As if the request came now, in the middle of another's turn.
 bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   Parked& parked = *ParkedOf(session);
   const QueuedCommand& request = parked.request;
@@ -149,14 +144,12 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
   return true;
 }
 
-// The connection closes: no answer.
 void ParkedClients::Abandon(Session& session) {
   if (!session.blocked || ParkedOf(session)->woken) return;  // RunAgain sees to that one
   const std::unique_ptr<Parked> parked = Unpark(session);
   if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
 }
 
-// CLIENT UNBLOCK. False: the session does not wait, or is served at this moment.
 bool ParkedClients::Unblock(Session& session, End end) {
   if (!session.blocked || ParkedOf(session)->woken) return false;
   const Parked& parked = *ParkedOf(session);
@@ -167,7 +160,6 @@ bool ParkedClients::Unblock(Session& session, End end) {
   return true;
 }
 
-// The rules of its user have changed. The owner forgets the wait before the client is answered.
 void ParkedClients::Refuse(Session& session, std::string_view error) {
   if (!session.blocked || ParkedOf(session)->woken) return;
   const std::unique_ptr<Parked> parked = Unpark(session);

@@ -17,8 +17,8 @@
 // arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the effects itself.
 // Inside MULTI and scripts (call.may_park() is false) Park does the same at once, and the owner is
 // not told: ask before you enter the client in a queue, and ask call.may_wait(), which is false
-// inside FENCED too: only a wait for keys can check its token again. What `on_timeout` answers
-// inside MULTI differs for a few commands (BLMOVE: null, not a null array).
+// inside FENCED too: only a wait for keys can check its token again. Inside MULTI the answer of
+// `on_timeout` differs for a few commands (BLMOVE: null, not a null array).
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class ParkedClients final : public ClosingListener {
     kError,    // -UNBLOCKED
   };
 
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the clients' waits.
   struct Uses {
     Clients& clients;
     TimerTasks& timers;
@@ -61,8 +61,9 @@ class ParkedClients final : public ClosingListener {
   };
   explicit ParkedClients(const Uses& uses) : on_(uses) {}
 
-  // False: the client was not parked anew. The call may not park, and has been answered; or the
-  // client stays as it is parked, for its handler was run by RunAgain.
+  // True: the client waits from here on. False: it was not parked anew. The call may not park, and
+  // has been answered as at the deadline; or the client stays as it is parked, for its handler was
+  // run by RunAgain.
   bool Park(CommandCall& call, const Parking& parking);
   // The command that has run inside `call` (FENCED's) has parked the client: what runs again on a
   // wake-up is `call` itself: its first `prefix` arguments before those that the inner one kept.
@@ -71,13 +72,14 @@ class ParkedClients final : public ClosingListener {
   // --- the end of a wait
   // With an answer of its owner's. Nothing happens to one not parked.
   void Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer);
-  // Runs the request again, with call.woken set and `key` for call.woken_key. True: it has
-  // answered, and the wait is over. False: it has called Park, and stays. Precondition: it is
-  // parked.
+  // Runs the request again, as if it came now, with call.woken set and `key` for call.woken_key.
+  // True: it has answered, and the wait is over. False: it has called Park, and stays.
+  // Precondition: it is parked.
   bool RunAgain(Session& session, std::string_view key);
-  // CLIENT UNBLOCK; false when it does not wait.
+  // CLIENT UNBLOCK; false when it does not wait, or is served at this moment.
   bool Unblock(Session& session, End end);
-  // Ends the wait with this error; nothing happens to one not parked.
+  // The rules of its user have changed: ends the wait with this error. Nothing happens to one not
+  // parked.
   void Refuse(Session& session, std::string_view error);
   // The client is gone, or about to be: its wait leaves no trace.
   void Abandon(Session& session);

@@ -23,7 +23,6 @@ Waiters::Waiters(const Uses& uses, HashKeys& hash_keys)
 
 // --- coming and going
 
-// O(keys * log waiters). Arrival numbers make the order: who waits longest is served first.
 void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Parking parking) {
   const uint64_t arrival = arrivals_ + 1;
   assert(parking.owner == nullptr);
@@ -143,17 +142,17 @@ void Waiters::KeyTouched(int db, std::string_view key, bool) {
   if (line != lines_.end()) Note(line->first, line->second);
 }
 
-// What will be there when they are served counts.
+// The values that are there when they are served count.
 void Waiters::DatabaseReplaced(int db, int other) {
   for (auto& [name, line] : lines_) {
     if (name.db == db || name.db == other) Note(name, line);
   }
 }
 
-// Keys that are noted while others are served form the next round, so no handler runs inside
-// another.
 void Waiters::ServeReady() {
   if (std::exchange(serving_, true)) return;
+  // Keys that are noted while others are served form the next round, so no handler runs inside
+  // another.
   while (!ready_.empty()) {
     for (const KeyName& name : std::exchange(ready_, {})) ServeKey(name);
   }
@@ -187,8 +186,8 @@ StreamId Waiters::LastOf(const KeyName& name) const {
   return static_cast<const Stream&>(entry->value()).LastLiveId().value_or(StreamId());
 }
 
-// Who comes behind `served` and has a reason to run: the key holds what it waits for, or it is run
-// whatever the key holds. Null: none. O(log waiters).
+// The first waiter behind `served` that has a reason to run: the key holds what it waits for, or it
+// is run whatever the key holds. Null: none. O(log waiters).
 const Waiters::Wait* Waiters::NextOf(const KeyName& name, const Line& line, uint64_t served) const {
   const auto behind = [served](const Row& row) -> const Wait* {
     const auto next = row.upper_bound(served);

@@ -50,7 +50,7 @@ namespace sluice {
 
 class Waiters final : public WaitOwner, public KeyListener {
  public:
-  // What they work with; all of it outlives them.
+  // The parts that they work with; all of them outlive the waiters.
   struct Uses {
     ParkedClients& parked;
     Clients& clients;
@@ -62,7 +62,8 @@ class Waiters final : public WaitOwner, public KeyListener {
 
   // All that wait, for keys or for something else.
   ParkedClients& parked() { return on_.parked; }
-  // Parks the call's client until one of the keys is as `parking` says.
+  // Parks the call's client until one of the keys is as `parking` says; the client that waits
+  // longest is served first. O(keys * log waiters).
   void Park(CommandCall& call, std::span<const std::string_view> keys, Parking parking);
 
   // --- for the engine
@@ -76,7 +77,7 @@ class Waiters final : public WaitOwner, public KeyListener {
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
   size_t keys() const { return lines_.size(); }
-  // What no client is charged with: slots that are free.
+  // Memory that no client is charged with: slots that are free.
   size_t MemoryBytes() const { return TableBytes(lines_) - lines_.size() * kLineSlot; }
 
  private:
@@ -97,7 +98,7 @@ class Waiters final : public WaitOwner, public KeyListener {
 
     Row when_gone;
     boost::container::flat_map<ValueType, Row> of_type;  // none is empty
-    // Of those who read a stream: none wants an entry up to this one.
+    // No client that reads a stream here wants an entry up to this one.
     StreamId read_up_to;
     bool noted = false;  // is in ready_
   };

@@ -6,8 +6,8 @@
 // header says so. A map of absl's or Boost's takes KeyedHash as its hasher, which cannot be made
 // without a key. (absl's own hash is seeded with an address alone, and was not made for this.)
 //
-// What a SegmentTable finds by is spread unevenly on purpose. Were it even, all segments would fill
-// up and split at about the same number of keys, and just after that every table would be half
+// The hashes of a SegmentTable are spread unevenly on purpose. Were they even, all segments would
+// fill up and split at about the same number of keys, and just after that every table would be half
 // empty: 17 bytes a key instead of 9, at 1.9 M keys or at 3.8 M. With x -> x + x(1 - x)/3 on [0, 1)
 // the upper end of the hashes is twice as dense as the lower (a cheap log2(1 + x)), so at any time
 // some segments have just split while others are nearly full, and the tables cost 12 bytes a key
@@ -45,14 +45,14 @@ struct KeyedHash {
   SipKey key;
 };
 
-// What a table is hashed under.
+// The key that a table is hashed under.
 struct TableKey : SipKey {
   // Explicit: a table keeps a reference to its key, which a conversion would not outlive.
   constexpr explicit TableKey(const SipKey& sip_key, bool orders = false)
       : SipKey(sip_key), orders_visits(orders) {}
 
-  // What visits the whole table does so in the order of hashes, which the key alone decides: one
-  // seed gives one run. It costs a sort; else the order depends on addresses, too.
+  // Visits of the whole table go in the order of hashes, which the key alone decides: one seed
+  // gives one run. It costs a sort; else the order depends on addresses, too.
   bool orders_visits;
   bool operator==(const TableKey&) const = default;
 };

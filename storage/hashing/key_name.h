@@ -1,6 +1,6 @@
-// The name of a key: its database, as clients count them, and its bytes. What stands beside the
-// keyspace and belongs to a key, be it there or not (who waits for it, what is remembered of it),
-// is kept under this name.
+// The name of a key: its database, as clients count them, and its bytes. State beside the keyspace
+// that belongs to a key, be it there or not (its waiters, what is remembered of it), is kept under
+// this name.
 #pragma once
 
 #include <cstdint>

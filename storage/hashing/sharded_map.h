@@ -8,7 +8,7 @@
 //   if (int* found = map.Find(name)) ++*found;
 //   map.Erase(name);
 //
-// What is pointed to is valid until the next change. It does not shrink back into one.
+// Pointers are valid until the next change. It does not shrink back into one.
 #pragma once
 
 #include <cassert>
@@ -43,8 +43,7 @@ class ShardedMap {
   const Mapped* Find(const Key& key) const {
     return const_cast<ShardedMap*>(this)->Find(key);
   }
-  // The entry, and whether it was made.
-  // Finding or making: O(1), but for the one split.
+  // Finds or makes an entry, O(1) but for the one split. Returns it, and whether it was made.
   template <typename Key, typename... Args>
   std::pair<Mapped*, bool> TryEmplace(Key&& key, Args&&... args) {
     if (size_ == kSplitAt && shards_.size() == 1) Split();

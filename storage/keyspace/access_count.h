@@ -9,8 +9,8 @@
 //
 // Redis keeps the minute of the last use. Here it is a moment of 4 s: counters fall with the minute
 // all the same, and of keys that are used equally often (most are new ones, at 5) that one can go
-// which was not used for longer. Moments repeat after three days: who walks over keys calls
-// Settled, lest one that nobody used for so long looks as if it had just been.
+// which was not used for longer. Moments repeat after three days: a walk over keys calls Settled,
+// lest one that nobody used for so long looks as if it had just been.
 //
 //   counting.Used(bits, seconds)          the bits after one more use
 //   counting.CounterAt(bits, seconds)     what OBJECT FREQ answers
@@ -66,7 +66,7 @@ class AccessCount {
   }
 
  private:
-  // Of a use that finds the counter so.
+  // The probability that a use makes this counter grow.
   double GrowsWith(uint32_t counter) const {
     const uint32_t above = counter - std::min(counter, kOfNewKey);
     return 1.0 / (static_cast<double>(above) * static_cast<double>(log_factor_) + 1);

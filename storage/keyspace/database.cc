@@ -1,4 +1,4 @@
-// What handlers call: see database.h. How blocks, timers and counts follow is in
+// The functions that handlers call: see database.h. How blocks, timers and counts follow is in
 // database_upkeep.cc.
 #include "storage/keyspace/database.h"
 
@@ -20,7 +20,8 @@ using Form = EntryPayload::Form;
 // have to move out again.
 constexpr size_t kPackedAgainMax = Entry::kInlineBytesMax * 5 / 8;
 
-// Payloads whose bytes have to be made; they point into themselves.
+// --- payloads whose bytes have to be made: they point into themselves
+
 // In 4 bytes where that is enough and nothing wider was there (`wide`), else in 8.
 class IntegerPayload : public EntryPayload {
  public:
@@ -140,8 +141,6 @@ Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline
   return PutTextAsIs(key, text, deadline, now);
 }
 
-// Three homes: a short text goes into the entry, a long one over the old text if that has about its
-// size, else into a block of its own.
 Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline,
                              const Now& now) {
   if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
@@ -167,7 +166,6 @@ Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, c
   return Put(key, IntegerPayload(integer, false), deadline, now);
 }
 
-// The database owns the value from here on, packed or as it is.
 Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
                           const Now& now) {
   const ValueType type = value->type();
@@ -196,10 +194,9 @@ Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packe
   return PutOver(nullptr, key, PackedValue(type, packed), deadline, now);
 }
 
-// The hot path of limiters and buckets whose end moves with each request.
 Entry& Database::SetPacked(Entry& entry, std::string_view packed, Deadline deadline) {
   assert(!deadline.none() && !entry.is_string());
-  // Nearly always: as many bytes as before, and an end that moves away.
+  // The hot path of limiters and buckets: as many bytes as before, and an end that moves away.
   if (deadline.kind == Deadline::Kind::kSteady && deadline.ms <= TimerWheel::kDeadlineMsMax &&
       entry.is_packed() && entry.HasLayout(true, false, packed.size()) && entry.timer().linked() &&
       deadline.ms >= entry.timer().deadline_ms()) [[likely]] {
@@ -246,8 +243,6 @@ Entry& Database::SetInteger(Entry& entry, int64_t integer) {
   return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
 }
 
-// Text in the entry or an integer moves out into a block first: APPEND, SETRANGE and SETBIT write
-// to a key that they are likely to make longer again.
 TextBlock& Database::MutableText(Entry*& entry) {
   ABSL_HARDENING_ASSERT(entry->is_string());
   if (entry->outside()) {
@@ -255,6 +250,7 @@ TextBlock& Database::MutableText(Entry*& entry) {
     payload.raw = true;
     entry->Store(payload);
   } else {
+    // Out into a block: APPEND, SETRANGE and SETBIT are likely to make it longer again.
     char scratch[Entry::kTextScratch];
     auto* copy = new TextBlock(entry->Text(scratch));
     entry = &OverwriteKeepingDeadline(*entry, OutsidePayload(ValueType::kString, copy, true));
@@ -277,9 +273,9 @@ void Database::ValueChanged(Entry& entry) {
   SetValueTimer(entry);
 }
 
-// The part has left its value, whose bytes fall with the next ValueChanged; until it is freed it
-// counts for itself.
 void Database::Discard(std::unique_ptr<Value> part) {
+  // Its value's bytes fall with the next ValueChanged; until it is freed the part counts for
+  // itself.
   const size_t bytes = part->MemoryBytes();
   state_.memory_bytes += bytes;
   state_.reclaimer.Take(std::move(part), bytes);
@@ -313,7 +309,7 @@ void Database::Evict(const Entry& entry, uint64_t hash) {
 void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
 
 // --- finding
-// What Modify, Put and Delete share: an expired entry is removed when it is met, told as expired,
+// Shared by Modify, Put and Delete: an expired entry is removed when it is met, told as expired,
 // and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
 // stays and only FindToReplace shows it, for then it has to be overwritten and not added twice. So
 // it does while an image waits for it.
@@ -359,8 +355,6 @@ void Database::MarkNew(Entry& entry, const Now& now) {
 
 // --- changing
 
-// Two ways: into the entry that is there, or as a new one. The timer is armed last, when the entry
-// has its final address; from then on its neighbours in the wheel point to it.
 Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payload,
                          Deadline deadline, const Now& now) {
   Touch(key.bytes);
@@ -383,6 +377,7 @@ Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payloa
     MarkNew(*entry, now);
     state_.observer.KeyCreated(index_, key.bytes);
   }
+  // Last, at the entry's final address: from now on its neighbours in the wheel point to it.
   if (is_volatile) Arm(*entry, deadline);
   return *entry;
 }
@@ -404,8 +399,6 @@ void Database::AssignInPlace(Entry& entry, std::string_view text) {
   AccountOutside(entry);
 }
 
-// The order is what is hard: the payload may be a view of the very value that it takes the place of
-// (SetText with a part of the old text), so that is freed only after Reshape has copied.
 Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
                            bool is_absolute) {
   if (!entry.outside() && payload.form != Form::kOutside &&
@@ -420,7 +413,7 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
   Value* value = had_outside && !entry.is_string() ? entry.outside_value() : nullptr;
 
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
-  // Only now: the payload may have been a view of it.
+  // Only now: the payload may have been a view of it (SetText with a part of the old text).
   if (value != nullptr) DropValue(state_, value, accounted);
   if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<TextBlock>(text), accounted);
   if (result.outside()) AccountOutside(result);

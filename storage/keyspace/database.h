@@ -62,12 +62,12 @@ class KeyspaceObserver {
   virtual void ValueDue(Database&, HashedKey, Entry&) {}
 };
 
-// What the databases of a keyspace share.
-// Owned by Keyspace, which outlives its databases. Times are engine ms where not said otherwise.
+// The state that the databases of a keyspace share. Owned by Keyspace, which outlives its
+// databases. Times are engine ms where not said otherwise.
 struct KeyspaceState {
   TimerWheel& wheel;
   KeyspaceObserver& observer;
-  // Of all databases: SWAPDB takes keys from one to another, and a request is hashed once.
+  // One for all databases: SWAPDB takes keys from one to another, and a request is hashed once.
   const TableKey hash_key;
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
@@ -84,7 +84,7 @@ struct KeyspaceState {
   }
   // Null: the last access is marked by its time. Else by how many there were.
   AccessCount* access_count = nullptr;
-  // Of all databases since the start: what Redis calls dirty.
+  // Changes in all databases since the start: what Redis calls dirty.
   uint64_t changes = 0;
   // Off: timers that fire leave their keys (DEBUG SET-ACTIVE-EXPIRE 0).
   bool active_expiry = true;
@@ -103,7 +103,7 @@ class Database {
   // Null when missing or expired, by its own deadline or because its value is over (then it is
   // removed, unless the keyspace is paused for expiry: see Keyspace::set_expiry_allowed).
   const Entry* Find(HashedKey key, const Now& now);
-  // What lies there, past its deadline or not; nothing is removed.
+  // The entry that lies there, past its deadline or not; nothing is removed.
   const Entry* FindEvenExpired(HashedKey key) const { return table_.Find(key); }
   // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
   const Entry* FindAndTouch(HashedKey key, const Now& now);
@@ -129,13 +129,12 @@ class Database {
   // Calls `visit` for the entries of a range of hashes, from `cursor` (0: the start), `count` or a
   // few more (PageSlack) where there are so many; returns the next cursor, 0 at the end. Any number
   // may be given as a cursor; those returned are below four times the number of keys, in the main
-  // (see scan_order.h). What stays from the first to the last call is given exactly once, whatever
-  // is split, merged or swapped in between.
+  // (see scan_order.h). An entry that stays from the first to the last call is given exactly once,
+  // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
-  // For who chooses among all keys, without order: gives the entries of the segment (some 300) of
-  // hash `position`, which nothing changes meanwhile; returns where the next one begins, 0 at the
-  // end.
+  // For a choice among all keys, without order: gives the entries of the segment (some 300) of hash
+  // `position`, which nothing changes meanwhile; returns where the next one begins, 0 at the end.
   uint64_t WalkSegment(uint64_t position, absl::FunctionRef<void(const Entry&)> visit) const {
     return table_.Walk(position, 1, visit);
   }
@@ -159,7 +158,7 @@ class Database {
   // The same without a copy; its encoding is raw.
   Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
-  // Packed, if it is small enough.
+  // The database owns the value from here on, packed if it is small enough.
   Entry& PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
   // A value of that type in its packed form (packed_value.h).
   Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
@@ -219,7 +218,7 @@ class Database {
   int64_t AccessAge(const Entry& entry, const Now& now) const {
     return AccessCount::Age(entry.access_clock(), AccessClock(now));
   }
-  // Of one that is met on a walk: AccessCount::Settled.
+  // For an entry that is met on a walk: AccessCount::Settled.
   void SettleAccess(const Entry& found, const Now& now) {
     const_cast<Entry&>(found).set_access_clock(
         state_.access_count->Settled(found.access_clock(), AccessClock(now)));
@@ -257,7 +256,7 @@ class Database {
   Entry& Reshape(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
   // As Reshape, and frees what the old payload pointed to.
   Entry& Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile, bool is_absolute);
-  // What lies outside becomes `object`, which says the same; the old one is freed.
+  // Puts `object` in the place of the one outside, which says the same, and frees that.
   void ReplaceOutside(Entry& entry, const void* object);
   Entry& OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload);
   Entry& Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
@@ -275,7 +274,7 @@ class Database {
   void Release(Entry& entry, uint64_t hash);  // out of them; its timer stays as it is
   void Remove(Entry& entry, uint64_t hash);
   void RemoveExpired(Entry& entry, uint64_t hash, const Now& now);
-  // Of a key whose time is over. Else it looks missing, and stays.
+  // Whether a key whose time is over may go. Else it looks missing, and stays.
   bool MayRemove(const Entry& entry) {
     return state_.expiry_allowed && !state_.image.MustWait(entry);
   }

@@ -93,8 +93,8 @@ void Database::AccountOutside(Entry& entry) {
 
 // --- values with timers of their own
 
-// After every change of such a value: its next moment may be another one, or none at all. What has
-// a moment may be over, which the entry's flag spares all others the asking.
+// After every change of such a value: its next moment may be another one, or none at all. Only a
+// value with a moment may be over: the entry's flag spares all others the asking.
 void Database::SetValueTimer(Entry& entry) {
   Value& value = *entry.outside_value();
   ValueTimer* const timer = value.timer();
@@ -257,7 +257,7 @@ bool Database::ValueIsTimed(const Entry& entry) {
   return timer != nullptr && timer->node.linked();
 }
 
-// What can be seen of one entry alone.
+// Checks what can be seen of one entry alone.
 std::string Database::AuditEntry(const Entry& entry) const {
   if (entry.database_id_ != id_) return "an entry carries another database's id";
   if (!state_.image.IsMarkSound(entry)) return "an entry looks as if an image lacked it";

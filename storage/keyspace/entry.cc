@@ -61,7 +61,6 @@ size_t EntryShape::BlockBytes() const {
   return BlockSize(bytes);
 }
 
-// The value field is left as it is: Store follows at once.
 Entry* Entry::Make(const EntryShape& shape, std::string_view key, uint8_t database_id) {
   assert(key.size() == shape.key_bytes && shape.value_bytes <= kInlineBytesMax);
   assert(shape.is_volatile || !shape.is_absolute);
@@ -101,7 +100,6 @@ EntryPayload Entry::payload() const {
   return {type(), form(), has(kRaw), {value_field(), value_length_}, has(kMayEnd)};
 }
 
-// Overwrites type, form and value field; flags of the layout and the mark stay.
 void Entry::Store(const EntryPayload& payload) {
   type_ = static_cast<uint8_t>(payload.type);
   value_length_ = static_cast<uint8_t>(payload.bytes.size());
@@ -134,7 +132,6 @@ int64_t Entry::integer() const {
   return form() == Form::kInt32 ? Load<int32_t>(at) : Load<int64_t>(at);
 }
 
-// Three homes of a text: a number, the block itself, a TextBlock.
 std::string_view Entry::Text(char* scratch) const {
   assert(is_string());
   if (is_integer())
@@ -171,9 +168,9 @@ size_t Entry::MemoryBytes() const {
   return shape().BlockBytes() + (outside() ? outside_bytes() : 0) + kSlotShareBytes;
 }
 
-// Of the block the look-up asks for the first bytes.
 void Entry::PrefetchValue() const {
   if (!outside()) {
+    // The look-up asks for the first bytes of the block.
     const char* const last = value_field() + value_length_ - 1;
     for (const char* at = base() + 64; at < last; at += 64) __builtin_prefetch(at);
     return __builtin_prefetch(last);

@@ -53,8 +53,8 @@ struct Deadline {
   bool operator==(const Deadline&) const = default;
 };
 
-// What stands in an entry's value field, and how. `bytes` points at what is to be copied there.
-// kInt32 and kInt64 are the number itself, little-endian; kInline is text or a packed value;
+// The content of an entry's value field, and its form. `bytes` points at what is to be copied
+// there. kInt32 and kInt64 are the number itself, little-endian; kInline is text or a packed value;
 // kOutside is the 12 bytes of an address and a count.
 struct EntryPayload {
   enum class Form : uint8_t { kInt32, kInt64, kInline, kOutside };
@@ -65,7 +65,7 @@ struct EntryPayload {
   bool may_end = false;  // see Entry::kMayEnd
 };
 
-// What decides the size and the layout of an entry's block.
+// Decides the size and the layout of an entry's block.
 struct EntryShape {
   bool is_volatile = false;
   bool is_absolute = false;  // implies is_volatile
@@ -117,7 +117,7 @@ class Entry : public ValueHolder {
   void PrefetchValue() const;
   void PrefetchInside() const;
 
-  // What was last accounted for a text or value outside of the entry's block; else 0.
+  // The bytes last accounted for a text or value outside of the entry's block; else 0.
   size_t OutsideBytes() const { return outside() ? accounted() : 0; }
 
   // Database::AccessClock of the last access, in seconds, modulo 2^24 as Redis's LRU clock; OBJECT
@@ -171,7 +171,8 @@ class Entry : public ValueHolder {
            value_length_ == value_bytes;
   }
   EntryPayload payload() const;
-  // Precondition: the block has room for it.
+  // Overwrites type, form and value field; flags of the layout and the mark stay. Precondition: the
+  // block has room for it.
   void Store(const EntryPayload& payload);
   template <typename T>
   T Load(size_t at) const {
@@ -188,7 +189,7 @@ class Entry : public ValueHolder {
   int64_t unix_deadline_ms() const { return Load<int64_t>(kHeaderBytes + sizeof(TimerNode)); }
   void set_unix_deadline_ms(int64_t ms);
   void set_access_clock(uint32_t seconds);
-  // Of the image that is being taken: see KeyspaceImage.
+  // For the image that is being taken: see KeyspaceImage.
   bool mark() const { return has(kMark); }
   void set_mark(bool on) { Set(kMark, on); }
   void Set(Flag flag, bool on) {

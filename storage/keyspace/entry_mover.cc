@@ -6,7 +6,6 @@
 
 namespace sluice {
 
-// The walk must not change the table, so what lies on such pages is gathered first.
 bool EntryMover::Step() {
   assert(!keyspace_.takes_image());
   while (database_ < keyspace_.databases() &&
@@ -16,6 +15,7 @@ bool EntryMover::Step() {
   }
   if (database_ == keyspace_.databases()) return false;
   Database& db = keyspace_.db(database_);
+  // The walk must not change the table, so what lies on such pages is gathered first.
   found_.clear();
   size_t looked_at = 0;
   position_ = db.WalkSegment(position_, [&](const Entry& entry) {

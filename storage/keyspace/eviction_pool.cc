@@ -34,7 +34,7 @@ void EvictionPool::ForgetRounds() {
   for (Hand& hand : hands_) hand.rounds = 0;
 }
 
-// What a candidate has been chosen for has to be true still.
+// The reason for which a candidate was chosen has to hold still.
 bool EvictionPool::TakeLast(const Rule& rule, const Now& now, Victim& victim) {
   while (!candidates_.empty()) {
     const Candidate last = candidates_.back();
@@ -56,7 +56,7 @@ uint64_t EvictionPool::ScoreOf(const Database& db, const Entry& entry, const Rul
     case EvictBy::kIdle:
       return static_cast<uint64_t>(db.IdleSeconds(entry, now));
     case EvictBy::kFrequency: {
-      // Of those that are used as often, the longest unused: most are new keys.
+      // Among keys that are used as often, the longest unused goes first: most are new keys.
       const uint64_t rareness = AccessCount::kMost - db.AccessCounter(entry, now);
       return rareness * AccessCount::kMoments + static_cast<uint64_t>(db.AccessAge(entry, now));
     }

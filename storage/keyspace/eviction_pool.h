@@ -26,8 +26,8 @@
 
 namespace sluice {
 
-// What decides who goes first: the longest unused, the least often used, the one that ends next, or
-// chance.
+// The key that goes first: the longest unused, the least often used, the one that ends next, or any
+// by chance.
 enum class EvictBy : uint8_t { kIdle, kFrequency, kDeadline, kRandom };
 
 class EvictionPool {

@@ -1,5 +1,5 @@
-// See keyspace.h. What concerns all databases: swapping and moving between them, flushing
-// and what waits to be freed after it, timers that come due, and the image of a snapshot.
+// See keyspace.h. This is about all databases: swapping and moving between them, flushing and what
+// waits to be freed after it, timers that come due, and the image of a snapshot.
 #include "storage/keyspace/keyspace.h"
 
 #include <algorithm>
@@ -17,7 +17,6 @@ constexpr size_t kFlushedAtOnceMax = 1'000;
 
 }  // namespace
 
-// All hash keys come from the master, in a fixed order: the databases' first.
 Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
                    KeyspaceObserver& observer)
     : hash_keys_(master),
@@ -26,8 +25,8 @@ Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
   assert(databases > 0 && databases <= kDatabasesMax);
 }
 
-// What waits to be freed goes first, for it needs the wheel and the reclaimer; then the bytes must
-// come out even.
+// Entries that wait to be freed go first, for they need the wheel and the reclaimer; then the bytes
+// must come out even.
 Keyspace::~Keyspace() {
   AbandonImage();
   FreeSlice(SIZE_MAX);
@@ -72,7 +71,6 @@ void Keyspace::Flush(int index, bool lazily) {
   garbage_.pop_back();
 }
 
-// From the newest flush to the oldest. One that a running image still has to be given waits.
 bool Keyspace::FreeSlice(size_t budget) {
   budget -= state_.reclaimer.Free(budget);
   for (auto at = garbage_.end(); at != garbage_.begin();) {
@@ -95,7 +93,6 @@ size_t Keyspace::waiting_to_be_freed() const {
 // MOVE and RENAME take the entry as it is: value, deadline and timer go along, nothing is encoded
 // anew. Both databases' watchers are told before anything moves.
 
-// The same block, key and timer: only the id that it carries and the table that holds it change.
 void Keyspace::MoveEntry(Database& from, HashedKey key, Database& to, const Now& now) {
   assert(&from != &to);
   Entry* entry = from.FindLive(key, now);
@@ -127,7 +124,6 @@ void Keyspace::PutBack(Database& to, Entry& entry) {
   to.Adopt(entry, to.HashOf(entry));
 }
 
-// The key's bytes are in the block, so it is a new block, with the old one's value and timer.
 void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new_key,
                       const Now& now) {
   Entry* entry = from.FindLive(key, now);
@@ -139,6 +135,7 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
   if (Entry* obstacle = to.FindToReplace(new_key, now)) to.Remove(*obstacle, new_key.hash);
   state_.image.BeforeChange(*entry);
   from.Release(*entry, key.hash);
+  // The key's bytes are in the block, so it is a new block, with the old one's value and timer.
   EntryShape shape = entry->shape();
   shape.key_bytes = new_key.bytes.size();
   Entry& renamed = to.Rehouse(*entry, shape, new_key.bytes, entry->payload());
@@ -152,7 +149,6 @@ void Keyspace::Rename(Database& from, HashedKey key, Database& to, HashedKey new
 // so one that fires is first looked up: if its database's table does not hold this very entry, it
 // is garbage and the timer is spent.
 
-// The node's address is the entry's: it carries no other link.
 void Keyspace::TimerFired(TimerNode& node, const Now& now) {
   Entry& entry = Entry::OfTimer(node);
   assert(entry.database_id_ < made_.size());
@@ -212,17 +208,17 @@ void Keyspace::set_expiry_allowed(bool on) {
 // KeyspaceImage has the marks and the walk's place, Keyspace the tables: databases by id, then what
 // has been flushed since the image began.
 
-// What was flushed before is not of the image, and never looked at again.
 void Keyspace::BeginImage(EntrySaver& saver) {
   std::vector<int> indexes;
   indexes.reserve(made_.size());
   for (const std::unique_ptr<Database>& database : made_) indexes.push_back(database->index());
   state_.image.Begin(saver, std::move(indexes));
+  // Tables that were flushed before are no part of the image.
   for (Flushed& flushed : garbage_) flushed.of_image = false;
 }
 
-// What had to wait for it may have fired in vain.
 void Keyspace::AbandonImage() {
+  // Timers of entries that were awaited may have fired in vain.
   if (state_.image.Abandon()) RestartRearming();
 }
 
@@ -243,11 +239,10 @@ bool Keyspace::ImageFirstPart() {
   return true;
 }
 
-// In this order: an entry in pieces, awaited entries, databases, what was flushed since. The mark
-// says what has been given, so the order is free.
 bool Keyspace::ImageSlice(size_t budget) {
   KeyspaceImage& image = state_.image;
   if (!image.is_taken()) return false;
+  // The mark says what has been given, so the order is free: entries that others wait for go first.
   if (ImageFirstPart()) return true;
   while (const std::optional<size_t> id = image.database()) {
     Database& database = *made_[*id];
@@ -255,7 +250,7 @@ bool Keyspace::ImageSlice(size_t budget) {
     if (is_empty || image.GivePart(database.table_, budget)) image.NextDatabase();
     if (!is_empty) return true;
   }
-  // What was flushed since is freed once it has been given.
+  // A table that was flushed since is freed once it has been given.
   for (Flushed& flushed : garbage_) {
     if (!IsNeeded(flushed)) continue;
     if (image.GivePart(flushed.table, budget)) flushed.of_image = false;

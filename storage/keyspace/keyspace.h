@@ -5,13 +5,13 @@
 // hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again.
 // So no request waits for a big table to move, and an empty database owns nothing.
 //
-// Who owns what: the Keyspace its databases, a Database its entries and their values, an entry the
-// text or value that lies outside its block. The timer wheel is handed in; an entry's node is
-// linked into it and carries no pointer back, as its address says whose it is.
+// The Keyspace owns its databases, a Database its entries and their values, an entry the text or
+// value that lies outside its block. The timer wheel is handed in; an entry's node is linked into
+// it and carries no pointer back, as its address says whose it is.
 //
-// `Find` reads, `Modify` and the Put / Set functions write. Those are the one place where expiry is
-// checked, watchers are told, the running snapshot will save old images, changes are counted and
-// memory is accounted. A key past its deadline is treated as missing from that very millisecond on,
+// `Find` reads, `Modify` and the Put / Set functions write. They are the one place where expiry is
+// checked, watchers are told, the running snapshot saves old images, changes are counted and memory
+// is accounted. A key past its deadline is treated as missing from that very millisecond on,
 // whether or not its timer has run.
 #pragma once
 
@@ -32,13 +32,13 @@
 namespace sluice {
 
 // Costs: all single-key operations are O(1). Swap and Flush are O(1) whatever the databases hold,
-// but for a flush of few keys, which frees them. What is O(n) comes in slices with a budget:
+// but for a flush of few keys, which frees them. Work of O(n) comes in slices with a budget:
 // FreeSlice, RearmSlice, ImageSlice. The engine calls those every turn.
 class Keyspace {
  public:
   static constexpr int kDatabasesMax = 256;  // an entry has a byte for its database
-  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, which is to be
-  // secret; the same one gives the same hashes, and so the same order of SCAN.
+  // `wheel` outlives the keyspace. All keys of hashes are made from `master`, in a fixed order. It
+  // is to be secret; the same one gives the same hashes, and so the same order of SCAN.
   Keyspace(int databases, const TableKey& master, TimerWheel& wheel, KeyspaceObserver& observer);
   Keyspace(int databases, const SipKey& master, TimerWheel& wheel, KeyspaceObserver& observer)
       : Keyspace(databases, TableKey(master), wheel, observer) {}
@@ -59,12 +59,13 @@ class Keyspace {
   // Keys are gone at once; their memory is freed now, or in slices by FreeSlice when `lazily` or
   // when they are many (as that of big values always is).
   void Flush(int index, bool lazily);
-  // Frees up to `budget` entries of what was flushed lazily and pieces of big values that were
-  // deleted or overwritten; false when nothing is left.
+  // Frees up to `budget` entries of what was flushed lazily, the newest first, and pieces of big
+  // values that were deleted or overwritten; false when nothing is left but what an image still
+  // needs.
   bool FreeSlice(size_t budget);
   size_t waiting_to_be_freed() const;  // so many entries and big values
-  // What frees memory soon without any key going: flushed databases, whose bytes are not known, and
-  // deleted values. O(values that wait).
+  // Memory that is soon free without any key going: flushed databases, whose bytes are not known,
+  // and deleted values. O(values that wait).
   bool any_flushed() const { return !garbage_.empty(); }
   size_t values_to_free() const { return state_.reclaimer.waiting(); }
   size_t bytes_to_free() const { return state_.reclaimer.accounted(); }
@@ -115,8 +116,8 @@ class Keyspace {
     return state_.AccessClock(now) & Database::kAccessClockMask;
   }
 
-  // How accesses are marked from here on: counted, or (null) by their time. What entries hold stays
-  // and is read in the new way, as in Redis. It outlives the keyspace, or is taken back.
+  // How accesses are marked from here on: counted, or (null) by their time. Marks in entries stay
+  // and are read in the new way, as in Redis. It outlives the keyspace, or is taken back.
   void set_access_count(AccessCount* count) { state_.access_count = count; }
   const AccessCount* access_count() const { return state_.access_count; }
 
@@ -127,7 +128,7 @@ class Keyspace {
   std::string Audit(const Now& now) const;
 
  private:
-  // What FLUSHDB has taken away, until it is freed.
+  // A table that FLUSHDB has taken away, until it is freed.
   struct Flushed {
     SegmentTable table;
     bool of_image = false;  // was flushed while that was taken

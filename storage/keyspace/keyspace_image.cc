@@ -43,12 +43,12 @@ void KeyspaceImage::NextDatabase() {
   position_ = 0;
 }
 
-// The walk goes by whole segments; what of one is too much for now is met again, and is not marked.
 bool KeyspaceImage::GivePart(SegmentTable& table, size_t budget) {
   size_t given = 0;
   bool is_all = true;
   const uint64_t next = table.Walk(position_, budget, [&](Entry& entry) {
     if (entry.mark() == mark_) return;
+    // The walk goes by whole segments: an entry too much for now stays unmarked, and is met again.
     if (in_pieces_ != nullptr || (given > 0 && (given >= budget || !HasRoom()))) {
       is_all = false;
       return;

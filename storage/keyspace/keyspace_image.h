@@ -14,9 +14,9 @@
 //   A  b  C      INCR c: BeforeChange gives the old c, then c changes
 //   A  B  C      the walk gives b, passes c; the image is of the instant of the beginning
 //
-// A large entry is given in pieces. Until the last it is unmarked, and the walk waits. Who would
-// change one that is still to be given had better wait too (MustWait): then it is given next. What
-// does not wait has all that is left of it saved at once.
+// A large entry is given in pieces. Until the last it is unmarked, and the walk waits. A change of
+// one that is still to be given had better wait too (MustWait): then it is given next. A change
+// that does not wait has all that is left of it saved at once.
 //
 // The walk always runs to its end, without a saver too (Abandon), so that all marks are equal
 // again.
@@ -55,7 +55,7 @@ class EntrySaver {
 
 class KeyspaceImage {
  public:
-  // Of a value's memory: to save less takes no longer than a turn may.
+  // From so much memory of a value on a change waits: to save less takes no longer than a turn may.
   static constexpr size_t kLargeBytes = 256 * 1024;
 
   // `indexes`: those of the databases by id, at this instant. Requires: !is_taken().

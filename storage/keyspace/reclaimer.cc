@@ -30,12 +30,11 @@ class LongText final : public Value {
 
 }  // namespace
 
-// A small value ends here, with its unique_ptr.
 void Reclaimer::Take(std::unique_ptr<Value> value, size_t accounted) {
   if (value->Elements() > kAtOnceMax) {
     waiting_.push_back({std::move(value), accounted});
   } else {
-    memory_ -= accounted;
+    memory_ -= accounted;  // the value ends here, with its unique_ptr
   }
 }
 
@@ -47,7 +46,6 @@ void Reclaimer::Take(std::unique_ptr<TextBlock> text, size_t accounted) {
   }
 }
 
-// Bytes are given back as pieces go, so that used memory falls while a big value is being freed.
 size_t Reclaimer::Free(size_t budget) {
   size_t freed = 0;
   while (freed < budget && !waiting_.empty()) {
@@ -60,6 +58,7 @@ size_t Reclaimer::Free(size_t budget) {
       ++freed;
       continue;
     }
+    // Bytes are given back as pieces go: used memory falls while a big value is being freed.
     const size_t left = last.value->MemoryBytes();
     assert(left <= last.accounted);
     memory_ -= last.accounted - left;

@@ -1,6 +1,6 @@
-// Reclaimer: frees values that are out of use, so that no turn stalls on one with a million
-// members or on half a gigabyte of text. Small ones are freed as they come, big ones a slice a
-// turn. What still waits counts as used memory.
+// Reclaimer: frees values that are out of use, so that no turn stalls on one with a million members
+// or on half a gigabyte of text. Small ones are freed as they come, big ones a slice a turn. A
+// value that still waits counts as used memory.
 #pragma once
 
 #include <cstddef>

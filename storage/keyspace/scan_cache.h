@@ -1,9 +1,9 @@
 // ScanCache: the hashes of the segments that SCAN and its kin have just been in, in order. A page
 // of ten out of a segment of 300 elements would else hash all 300 of them, page after page.
 //
-// What it knows of a segment holds as long as the segment's stamp is the one that it gave: whatever
-// changes a segment sets its stamp to 0, and no stamp is given twice. One a keyspace; it knows some
-// few segments, of those who walk at the same time, and costs at most 30 KB.
+// The hashes of a segment hold as long as the segment's stamp is the one that the cache gave:
+// whatever changes a segment sets its stamp to 0, and no stamp is given twice. One a keyspace; it
+// knows some few segments, for walks at the same time, and costs at most 30 KB.
 #pragma once
 
 #include <algorithm>

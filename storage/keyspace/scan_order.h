@@ -19,8 +19,8 @@
 //   SCAN 3    from place 1100...   comes to the end   answers 0
 //
 // What does a cursor tell? Where some names stand in the order: leading bits of their hashes. Any
-// cursor may be sent, so with some calls a client can learn the first 40 bits of each. Those are
-// outputs of SipHash under a key: they say nothing of the key, nothing of the hash of any other
+// cursor may be sent, so with some calls a client can learn the first 40 bits of each. These bits
+// are outputs of SipHash under a key: they say nothing of the key, nothing of the hash of any other
 // name, and nothing of the 24 bits that follow, of which the lowest 16 decide where a segment's
 // table keeps the element. To gather names that begin alike a client has to try names, 2^20 of them
 // for each that shares 20 bits; what it gets for that the directory's bound keeps small.
@@ -51,7 +51,7 @@ constexpr uint64_t ReverseBits(uint64_t bits) {
   return __builtin_bswap64(bits);
 }
 
-// Of any number a client may send: bits beyond kCursorBits are cut off, the rest names a place.
+// Takes any number a client may send: bits beyond kCursorBits are cut off, the rest names a place.
 constexpr uint64_t PlaceOfCursor(uint64_t cursor) {
   return ReverseBits(cursor & ((uint64_t{1} << kCursorBits) - 1));
 }

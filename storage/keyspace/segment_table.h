@@ -46,8 +46,8 @@
 
 namespace sluice {
 
-// A key and its hash, computed once (by the prefetching of a batch) and carried along.
-// Its bytes are a view of a request or of an entry, and must outlive it.
+// A key and its hash, computed once (by the prefetching of a batch) and carried along. Its bytes
+// are a view of a request or of an entry, and must outlive it.
 struct HashedKey {
   std::string_view bytes;
   uint64_t hash = 0;
@@ -87,20 +87,21 @@ class SegmentTableOf {
                uint64_t hash);                        // preconditions: held; the same key
   void Erase(const Element& element, uint64_t hash);  // precondition: held
 
-  // For one who fills it: makes the segments that so many elements are likely to need, so that few
-  // are split on the way. Only an empty table takes the hint. ExpectNoMore ends that, and merges
-  // what has stayed empty.
+  // For a caller that fills it: makes the segments that so many elements are likely to need, so
+  // that few are split on the way. Only an empty table takes the hint. ExpectNoMore ends that, and
+  // merges what has stayed empty.
   void Expect(size_t elements);
   void ExpectNoMore();
 
   // In no order that is promised (but see TableKey). `visit` must not change the table.
   void ForEach(absl::FunctionRef<void(Element&)> visit) const;
-  // Database::Scan; given in the order of hashes, which the key alone decides.
-  // With a `cache`, the next page needs no hashes. One cache knows tables of one keyspace.
+  // Database::Scan; given in the order of hashes, which the key alone decides. With a `cache`, the
+  // next page needs no hashes. One cache knows tables of one keyspace.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Element&)> visit,
                 ScanCache* cache = nullptr) const;
   // Gives whole segments, from the one of hash `position`, until `budget` elements were given or
-  // passed; returns the position to go on from, 0 at the end. What stays is given at least once.
+  // passed; returns the position to go on from, 0 at the end. Each that stays is given at least
+  // once.
   uint64_t Walk(uint64_t position, size_t budget, absl::FunctionRef<void(Element&)> visit) const;
   Element* RandomEntry(Random& random) const;  // uniform; null when empty
 
@@ -138,7 +139,7 @@ class SegmentTableOf {
   size_t ExpectedIn(size_t first_place, size_t places) const;
   std::vector<Ranked> Rank(const Segment& segment) const;
   void Visit(const Segment& segment, absl::FunctionRef<void(Element&)> visit) const;
-  // What a page took from one segment, and where it stopped there.
+  // How much a page took from one segment, and where it stopped there.
   using ScanItem = ScanCache::Item;
   struct Page {
     uint64_t stop;

@@ -118,8 +118,8 @@ void SegmentTableOf<Element>::Insert(Element& element, uint64_t hash) {
   ++size_;
   // A table full of tombstones may grow beyond the limit with fewer entries: it splits as well. The
   // halves of a split may be uneven: more than one can be necessary. A segment that could not be
-  // split before is now, if the table has got larger meanwhile.
-  // Each split makes the segment deeper, and CanGrowDirectory bounds the depth: so this ends.
+  // split before is now, if the table has got larger meanwhile. Each split makes the segment
+  // deeper, and CanGrowDirectory bounds the depth: so this ends.
   while ((segment->slots.size() > kSplitAt || segment->slots.capacity() > kCapacityMax) &&
          (segment->depth < depth_ || CanGrowDirectory())) {
     Split(segment, hash);
@@ -148,7 +148,7 @@ void SegmentTableOf<Element>::Erase(const Element& element, uint64_t hash) {
   if (segment->slots.size() > kSplitAt) [[unlikely]]
     --excess_;
   --size_;
-  // Of two buddies that could merge one is below half of the bound: the others need not look.
+  // One of two buddies that could merge is below half of the bound: the others need not look.
   if (segment->slots.size() < kMergeBelow / 2) Shrink(segment, hash);
 }
 
@@ -356,9 +356,9 @@ void SegmentTableOf<Element>::Shrink(Segment* segment, uint64_t hash) {
   if (capacity > kSmallCapacity && segment->slots.size() < capacity / kSparse) Rebuild(*segment);
 }
 
-// On success `segment` is the merged one.
-// The buddy of a segment differs from it in the last of its bits alone: it stands at the place with
-// that bit turned. A buddy that has been split further is deeper, and not merged with.
+// On success `segment` is the merged one. The buddy of a segment differs from it in the last of its
+// bits alone: it stands at the place with that bit turned. A buddy that has been split further is
+// deeper, and not merged with.
 template <typename Element>
 bool SegmentTableOf<Element>::MergeWithBuddy(Segment*& segment, uint64_t hash) {
   if (segment->depth == 0) return false;

@@ -1,7 +1,7 @@
-// What walks a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised it
-// is that of hashes, which the key alone decides; that of the tables inside depends on addresses.
-// A key that orders visits has them follow the hashes as well.
-// How SCAN's cursors and pages are made is told in scan_order.h.
+// Walks through a SegmentTable: visits, SCAN, draining, and the audit. Where an order is promised
+// it is that of hashes, which the key alone decides; that of the tables inside depends on
+// addresses. A key that orders visits has them follow the hashes as well. How SCAN's cursors and
+// pages are made is told in scan_order.h.
 #pragma once
 
 #include <algorithm>
@@ -73,8 +73,8 @@ uint64_t SegmentTableOf<Element>::Scan(uint64_t cursor, size_t count,
   }
 }
 
-// Of a segment whose hashes have to be made. If the page stops inside, the next one is likely to
-// follow.
+// Gives from a segment whose hashes have to be made. If the page stops inside, the next one is
+// likely to follow.
 template <typename Element>
 auto SegmentTableOf<Element>::GiveSome(const Segment& segment, uint64_t place, uint64_t end,
                                        size_t left, size_t slack,

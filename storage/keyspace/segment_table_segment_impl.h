@@ -1,5 +1,5 @@
-// What a segment of a SegmentTable is made of: an absl flat hash set of packed pointers, and
-// the probes that look into it with a hash known already. Only the table's own files include this.
+// A segment of a SegmentTable: an absl flat hash set of packed pointers, and the probes that look
+// into it with a hash known already. Only the table's own files include this.
 #pragma once
 
 #include <cstddef>
@@ -28,10 +28,10 @@ inline constexpr size_t kExpectedMax = 400;
 // Buddies merge below a quarter of that together: far from where the result would split again.
 inline constexpr size_t kMergeBelow = 112;
 
-// What can be looked for in a segment besides a HashedKey: a known element, any that looks like
-// the hash (its slot is not looked at), nothing at all (a new one, known to be absent), and nothing
-// while all that look like the hash on the way are gathered.
-// Each probe carries its hash, which SlotHash only hands on.
+// Probes that look in a segment for something else than a HashedKey: a known element, any that
+// looks like the hash (its slot is not looked at), nothing at all (a new one, known to be absent),
+// and nothing while all that look like the hash on the way are gathered. Each carries its hash,
+// which SlotHash only hands on.
 struct ThisOne {
   uint64_t hash;
   const void* element;
@@ -99,7 +99,7 @@ void PrefetchElements(const Slots<Element>& slots) {
   for (const PackedPointer slot : slots) __builtin_prefetch(slot.As<Element>());
 }
 
-// What absl allocates: a byte a slot, a sentinel, 15 cloned bytes, the slots.
+// The bytes that absl allocates: one a slot, a sentinel, 15 cloned ones, the slots.
 inline size_t SlotsBytes(size_t capacity) {
   if (capacity == 0) return 0;
   return BlockSize(((capacity + 16 + 1) & ~size_t{1}) + capacity * sizeof(PackedPointer));

@@ -1,4 +1,4 @@
-// What a key can hold. Strings live inside their Entry, long ones in a TextBlock beside it; every
+// The values of keys. Strings live inside their Entry, long ones in a TextBlock beside it; every
 // other type is a Value object that the entry owns, or its packed form (packed_value.h). A type
 // decodes, measures and names itself, so that nothing else lists the types.
 #pragma once
@@ -30,10 +30,10 @@ enum class ValueType : uint8_t {
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
 std::string_view TypeName(ValueType type);
 
-// Of Value::EndsAtMs: it stays until a command removes it.
+// Value::EndsAtMs of a value that stays until a command removes it.
 inline constexpr int64_t kEndsNever = INT64_MAX;
 
-// What has a value: the Entry that derives from it.
+// The holder of a value: the Entry, which derives from it.
 struct ValueHolder {};
 
 // For values in which something ends by itself before the key does. Database sets the timer,

@@ -55,9 +55,8 @@ struct CellAnswer {
   int64_t ttl_ms = 0;      // may be 0 or less
 };
 
-// `tat_ns` is what the key holds, nullopt if there is none.
-// Pure and O(1): the caller reads the key before and writes it after. On a fault `answer` holds
-// nothing that may be told.
+// `tat_ns` is what the key holds, nullopt if there is none. Pure and O(1): the caller reads the key
+// before and writes it after. On a fault `answer` holds nothing that may be told.
 CellFault TakeCell(const CellRequest& request, std::optional<int64_t> tat_ns, int64_t now_ns,
                    CellAnswer* answer);
 

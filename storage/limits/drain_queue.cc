@@ -108,8 +108,8 @@ void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
 }
 
 // Precondition: the ring is not empty.
-// Without scattered drains the ring's last is last_due_ms_, which saves a look at cold memory.
 int64_t DrainQueue::RingLastMs() const {
+  // Without scattered drains the ring's last is last_due_ms_, which saves a look at cold memory.
   return scattered_ == nullptr ? last_due_ms_ : epoch_ms_ + ring_.back().due;
 }
 
@@ -151,7 +151,7 @@ uint64_t DrainQueue::PassTo(int64_t now_ms) {
   if (scattered_ != nullptr) passed += scattered_->PassTo(now_ms);
   any_passed_ = true;
   passed_ms_ = now_ms;
-  // What is scattered is in no order: it is asked at the next tick again.
+  // Scattered drains are in no order: they are asked at the next tick again.
   next_due_ms_ = scattered_ != nullptr    ? now_ms + 1
                  : passed_ < ring_.size() ? RingDueMs(passed_)
                                           : kNothing;

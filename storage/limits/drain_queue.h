@@ -1,4 +1,4 @@
-// DrainQueue: how many units are to go at which tick. What LeakyBucket consists of.
+// DrainQueue: how many units are to go at which tick. LeakyBucket is one, and a level.
 //
 // Two parts. While drains come in order of time, as they do when every unit of a counter stays
 // equally long, they stand in a ring: 8 bytes a tick, written and left in order, so that a count
@@ -19,8 +19,8 @@
 // instead of one a drain: ten million pending drains take 80 MB, and none of them is touched until
 // its counter is.
 //
-// A look leaves all where it is: what is due has passed, and goes with the next change. So who
-// walks through the drains in pieces (DrainWalk) is not disturbed by looks.
+// A look leaves all where it is: what is due has passed, and goes with the next change. So looks do
+// not disturb a walk through the drains in pieces (DrainWalk).
 #pragma once
 
 #include <array>
@@ -96,8 +96,8 @@ class DrainQueue {
   size_t FreeSome(size_t budget) { return ring_.FreeSome(budget); }
   // False where they are too many, too much or scattered.
   bool CopyTo(TickRun& run) const;
-  // What is due after that: in order of time within the ring, then in no order. What has drained
-  // is gone, whatever the time.
+  // Visits drains that are due after that: in order of time within the ring, then in no order. A
+  // unit that has drained is gone, whatever the time.
   void ForEach(int64_t after_ms,
                absl::FunctionRef<void(int64_t due_ms, uint64_t units)> visit) const;
 

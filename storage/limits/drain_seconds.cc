@@ -17,8 +17,8 @@ int64_t UnixSecond(int64_t engine_ms, const Now& now) {
 
 }  // namespace
 
-// O(log n). Seconds that are over are erased a few a call, so that no call pays for all of them.
 int64_t DrainSeconds::Join(int64_t due_ms, const Now& now) {
+  // Seconds that are over are erased a few a call, so that no call pays for all of them.
   for (int left = kErasedAtOnce; left > 0 && !due_ms_of_.empty(); --left) {
     if (due_ms_of_.begin()->second > now.ms()) break;
     due_ms_of_.erase(due_ms_of_.begin());

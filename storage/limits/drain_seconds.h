@@ -23,7 +23,7 @@ class DrainSeconds {
  public:
   static constexpr size_t kSecondsMax = 100'000;
 
-  // When what is due at `due_ms` (engine ms, after now) really drains.
+  // When what is due at `due_ms` (engine ms, after now) really drains. O(log n).
   int64_t Join(int64_t due_ms, const Now& now);
   size_t size() const { return due_ms_of_.size(); }
 

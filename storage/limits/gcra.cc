@@ -30,8 +30,8 @@ void GcraState::SetConsumed(const LimitConfig& config, int64_t now_us, Wide cons
 // All in units of 1/max µs, in which nothing is rounded; divisions come last.
 LimitAnswer GcraState::Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
   const Wide capacity = CapacityUnits(config);
-  // What is left is rounded down to whole units, and what is missing up to whole µs: neither
-  // promises more than there is.
+  // The rest is rounded down to whole units, and what is missing up to whole µs: neither promises
+  // more than there is.
   const Wide left = capacity - Consumed(config, now_us);
   LimitAnswer answer;
   answer.remaining = static_cast<int64_t>(DivideDown(left, static_cast<Wide>(config.PeriodUs())));

@@ -3,7 +3,7 @@
 //
 // The state is the theoretical arrival time: when everything consumed so far will have come back.
 // It is kept exact, as whole µs and a fraction in units of 1/max µs, so that 1 s / 7 loses nothing
-// however long it runs. What lies between now and that time is the consumed amount: in units of
+// however long it runs. The consumed amount is what lies between now and that time: in units of
 // 1/max µs, a unit of cost is period µs and a µs gives back max of them. So
 //
 //   consumed = (tat - now) x max          allowed:  consumed + cost x period <= capacity x period
@@ -14,8 +14,8 @@
 //   at 100,000   consumed 700,000     0 left of the one: refused; fits at 333,334 µs
 //   at 333,334   consumed 0           fits again
 //
-// A token bucket is the same arithmetic with another capacity: rolling.h is this one.
-// It answers to the µs; a limiter at rest is as good as a new one.
+// It answers to the µs; a limiter at rest is as good as a new one. A token bucket is the same
+// arithmetic with another capacity: rolling.h is this one.
 #pragma once
 
 #include "storage/limits/limit.h"

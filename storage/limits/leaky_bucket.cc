@@ -8,7 +8,6 @@
 
 namespace sluice {
 
-// At least one tick from now: a unit that drains in its own tick would never have counted.
 int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   assert(seconds >= 0);
   const int64_t last = TimerWheel::kDeadlineMsMax;
@@ -17,8 +16,8 @@ int64_t LeakyBucket::DueMs(const Now& now, int64_t seconds) {
   return now_ms + std::max<int64_t>(1, seconds * 1000);
 }
 
-// In order of time none is scattered, and the time of adding does not matter.
 LeakyBucket::LeakyBucket(const TickRun& run) {
+  // In order of time none is scattered, and the time of adding does not matter.
   run.ForEach([this](int64_t due_ms, uint64_t units) {
     drains_.Add(due_ms - 1, due_ms, units);
     level_ += units;

@@ -1,4 +1,4 @@
-// What every limiter algorithm speaks: the configuration it works under, and its answer.
+// The terms that all limiter algorithms share: the configuration they work under, and their answer.
 //
 // Each algorithm is a state, a plain struct with pure functions of (state, config, now):
 //
@@ -63,7 +63,7 @@ inline constexpr int64_t kNotGiven = -1;
 
 // 2,229 years; its µs and those of any engine time add up within 62 bits.
 inline constexpr int64_t kPeriodMsMax = int64_t{1} << 46;
-// What is consumed must come back within 73,000 years, so that its end is a 64-bit time.
+// Consumed units must come back within 73,000 years, so that their end is a 64-bit time.
 inline constexpr int64_t kRefillUsMax = int64_t{1} << 61;
 inline constexpr int64_t kUnitsMax = int64_t{1} << 62;  // of max and burst
 inline constexpr int64_t kBanMsMax = kPeriodMsMax;
@@ -86,7 +86,7 @@ struct LimitConfig {
   bool operator==(const LimitConfig&) const = default;
 };
 
-// What is wrong with the numbers of a configuration.
+// An error in the numbers of a configuration.
 enum class LimitFault : uint8_t {
   kNone,
   kMax,           // not 1 .. kUnitsMax
@@ -102,7 +102,7 @@ LimitFault MakeLimitConfig(LimitAlgorithm algorithm, int64_t max, int64_t period
 
 inline constexpr int64_t kNeverUs = kInt64Max;
 
-// What Ask says. Times are engine µs, absolute.
+// The answer of Ask. Times are engine µs, absolute.
 struct LimitAnswer {
   bool fits = false;
   int64_t remaining = 0;    // whole units that could be taken now, 0 .. capacity

@@ -14,8 +14,6 @@ Limiter::Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log)
   assert(AuditLimiter(state_, log_.get()).empty());
 }
 
-// The length says the form (limiter_packing.cc). What is behind the narrow form of LOG or LEAKY has
-// to be a sound run.
 std::unique_ptr<Limiter> Limiter::Unpack(std::string_view packed) {
   if (packed.size() < kNarrowLimiterBytes) return nullptr;
   const LimiterState state = UnpackLimiter(packed);
@@ -24,6 +22,7 @@ std::unique_ptr<Limiter> Limiter::Unpack(std::string_view packed) {
         packed.size() == kNarrowLimiterBytes || packed.size() == kWideLimiterBytes;
     return has_form ? std::make_unique<Limiter>(state, nullptr) : nullptr;
   }
+  // A run follows the narrow form of LOG and LEAKY; it has to be sound.
   if (!TickRun(packed.substr(kNarrowLimiterBytes)).Audit().empty()) return nullptr;
   return std::make_unique<Limiter>(state, std::make_unique<RequestLog>(UnpackLog(packed)));
 }
@@ -36,9 +35,9 @@ size_t Limiter::Pack(char* out, size_t room) const {
   return size;
 }
 
-// As a Limiter, since the reclaimer frees Values: one without requests, but with the chunks.
 std::unique_ptr<Limiter> Limiter::TakeUnused() {
   if (!log_ || !log_->HasUnused()) return nullptr;
+  // As a Limiter, since the reclaimer frees Values: one without requests, but with the chunks.
   auto unused = std::make_unique<Limiter>(config());
   log_->TakeUnusedTo(*unused->log_);
   return unused;

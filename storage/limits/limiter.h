@@ -19,7 +19,7 @@ class Limiter final : public Value {
   explicit Limiter(const LimitConfig& config);
   // From a file. Precondition: as AuditLimiter has it.
   Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log);
-  // Null: the bytes are no limiter's.
+  // Null: the bytes are no limiter's (limiter_packing.cc has the forms).
   static std::unique_ptr<Limiter> Unpack(std::string_view packed);
 
   LimitAlgorithm algorithm() const { return state_.config.algorithm; }

@@ -11,8 +11,6 @@
 
 namespace sluice {
 
-// One look-up, which all methods share. A packed log's old end is noted now, before a request
-// changes the log.
 LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
     : db_(db), key_(key), now_(now), entry_(db_.Find(key, now)) {
   if (!entry_ || entry_->type() != ValueType::kLimiter) return;
@@ -20,7 +18,7 @@ LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
     packed_ = UnpackLimiter(entry_->packed());
     if (NeedsLog(packed_->config.algorithm)) [[unlikely]] {
       log_ = UnpackLog(entry_->packed());
-      old_end_ms_ = LimitEndsAtMs(*packed_, log(), now_);
+      old_end_ms_ = LimitEndsAtMs(*packed_, log(), now_);  // before a request changes the log
     }
   } else {
     object_ = static_cast<Limiter*>(&entry_->value());
@@ -110,7 +108,6 @@ LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& de
 
 // --- giving back, and telling
 
-// A refund brings the end nearer, and may make the limiter whole: then its key goes.
 int64_t LimiterKey::Refund(int64_t units) {
   if (packed_) {
     const int64_t remaining = RefundLimit(*packed_, log(), units, now_);
@@ -147,14 +144,14 @@ std::unique_ptr<Limiter> LimiterKey::MakeObject() const {
   return std::make_unique<Limiter>(*packed_, log_ ? std::make_unique<RequestLog>(*log_) : nullptr);
 }
 
-// Of the packed state before this command.
+// The end of the packed state as it was before this command.
 int64_t LimiterKey::OldEndMs() const {
   return log_ ? old_end_ms_ : LimitEndsAtMs(UnpackLimiter(entry_->packed()), nullptr, now_);
 }
 
-// Returns the key's deadline afterwards; of a deleted key now.
-// From the cheapest: nothing has changed; bytes over bytes; bytes and a deadline; an object, as it
-// has outgrown its entry.
+// Returns the key's deadline afterwards; of a deleted key now. Tries four ways from the cheapest:
+// nothing has changed; bytes over bytes; bytes and a deadline; an object, as it has outgrown its
+// entry.
 Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
   char bytes[kPackedLimiterMax];
   const size_t size = PackLimiter(*packed_, log(), bytes, entry_->packed().size());

@@ -22,7 +22,8 @@ namespace sluice {
 // Lives on the stack of one command. It owns copies of what is packed; an object stays the entry's.
 class LimiterKey {
  public:
-  // `now` may be another moment than the server's: that at which a logged request was made.
+  // Looks the key up once, for all methods. `now` may be another moment than the server's: that at
+  // which a logged request was made.
   LimiterKey(Database& db, HashedKey key, const Now& now);
 
   HashedKey key() const { return key_; }
@@ -40,7 +41,7 @@ class LimiterKey {
   // ends the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
   LimitVerdict Take(const LimitRequest& request);
   LimitVerdict Peek(const LimitConfig& config, int64_t cost) const;
-  // Precondition: exists().
+  // Deletes the key if the limiter is whole afterwards. Precondition: exists().
   int64_t Refund(int64_t units);
   LimitInfo Info() const;
 

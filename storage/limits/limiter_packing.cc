@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// What differs between the algorithms, under names that suit them all.
+// The fields that differ between the algorithms, under names that suit them all.
 struct Fields {
   int64_t time = 0;    // end, theoretical arrival or start
   int64_t count = 0;   // used, part or previous

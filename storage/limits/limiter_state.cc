@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// Calls `visit` with the struct of the algorithm. S and L are const or not alike.
-// The one switch over algorithms: everything below is written once for all of them.
+// Calls `visit` with the struct of the algorithm. This is the one switch over algorithms:
+// everything below is written once for all of them. S and L are const or not alike.
 template <typename S, typename L, typename Visit>
 auto WithAlgorithm(S& state, L* log, Visit visit) {
   switch (state.config.algorithm) {
@@ -34,9 +34,8 @@ int64_t SpanMs(int64_t from_us, int64_t to_us) {
 int64_t TickAfter(int64_t us) { return us / 1000 + (us % 1000 > 0 ? 1 : 0); }
 
 // The algorithm's answer under the ban of `state`, in the units of replies. `config` is that of the
-// request, which the state may not have yet.
-// The ban comes on top of what the algorithm says: nothing remains, and neither retry nor reset is
-// before its end.
+// request, which the state may not have yet. The ban comes on top of what the algorithm says:
+// nothing remains, and neither retry nor reset is before its end.
 LimitVerdict MakeVerdict(const LimiterState& state, const LimitConfig& config, LimitAnswer answer,
                          const Now& now) {
   if (state.Banned(now)) {
@@ -82,8 +81,8 @@ LimitAnswer AskLimit(const LimiterState& state, const RequestLog* log, int64_t c
   });
 }
 
-// What the state would answer if it were reconfigured first.
-// On a copy; a log, which is too large to copy, converts its answer instead (AskAs).
+// Answers as the state would if it were reconfigured first: asks a copy; a log, which is too large
+// to copy, converts its answer instead (AskAs).
 LimitAnswer AskReconfigured(const LimiterState& state, const RequestLog* log,
                             const LimitConfig& config, int64_t cost, const Now& now) {
   if (NeedsLog(config.algorithm)) return log->AskAs(state.config, config, now.steady_us, cost);
@@ -92,9 +91,9 @@ LimitAnswer AskReconfigured(const LimiterState& state, const RequestLog* log,
   return AskLimit(changed, nullptr, cost, now);
 }
 
-// What the state answers to a request with other numbers than its own. A look and a refusal leave
-// it as it is, so it recovers at its own pace: the moment from when on the cost fits is searched
-// for by asking, in some 50 steps.
+// Answers a request with other numbers than the state's own. A look and a refusal leave it as it
+// is, so it recovers at its own pace: the moment from when on the cost fits is searched for by
+// asking, in some 50 steps.
 LimitAnswer AskLimitAs(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now) {
   LimitAnswer answer = AskReconfigured(state, log, config, cost, now);

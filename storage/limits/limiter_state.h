@@ -55,7 +55,7 @@ inline bool NeedsLog(LimitAlgorithm algorithm) {
   return algorithm == LimitAlgorithm::kLog || algorithm == LimitAlgorithm::kLeaky;
 }
 
-// What LIMIT.TAKE asks. Preconditions: cost >= 1; 0 <= ban_ms <= kBanMsMax.
+// A LIMIT.TAKE. Preconditions: cost >= 1; 0 <= ban_ms <= kBanMsMax.
 struct LimitRequest {
   LimitConfig config;  // the limiter is reconfigured to it if the request is allowed
   int64_t cost = 1;

@@ -1,4 +1,4 @@
-// See request_log.h. What is hard is a change of the period under a million requests. Each tick
+// See request_log.h. The hard part is a change of the period under a million requests. Each tick
 // moves so that it has the same share of the new period behind it; TickMover does that with a
 // multiplication where that gives the same quotients, and records that come to share a tick become
 // one.
@@ -64,7 +64,6 @@ bool RequestLog::CopyTo(TickRun& run) const {
 
 // --- asking
 
-// A binary search for the border between what has left and what counts; ticks increase.
 size_t RequestLog::FirstCounting(int64_t tick, int64_t period_ms) const {
   // Nearly always the front has been pruned a moment ago.
   if (records_.empty() || tick - records_[0].tick < period_ms) return 0;
@@ -87,9 +86,9 @@ int64_t RequestLog::Counted(size_t first) const {
   return static_cast<int64_t>(records_.back().sum - SumBefore(first));
 }
 
-// Sums increase, so "what is behind this record is at most `most`" is false up to some record and
-// true from it on.
 size_t RequestLog::FirstLeaving(int64_t most) const {
+  // Sums increase, so "what is behind this record is at most `most`" is false up to some record and
+  // true from it on.
   size_t low = 0;
   size_t high = records_.size() - 1;
   while (low < high) {
@@ -109,9 +108,6 @@ int64_t RequestLog::LeavesAtUs(const Record& record, const LimitConfig& own,
   return (tick + asked.period_ms) * 1000;
 }
 
-// Asked with the limiter's own numbers or with others; nothing moves. Under another period each
-// record would leave at another time, in the same order: so the search is the same, and only its
-// result is converted.
 LimitAnswer RequestLog::AskAs(const LimitConfig& own, const LimitConfig& asked, int64_t now_us,
                               int64_t cost) const {
   const int64_t whole = Whole(own);
@@ -126,6 +122,8 @@ LimitAnswer RequestLog::AskAs(const LimitConfig& own, const LimitConfig& asked, 
   } else if (cost > asked.max) {
     answer.fits_at_us = kNeverUs;
   } else {
+    // Under another period each record would leave at another time, but in the same order: so the
+    // search is the same, and only its result is converted.
     const size_t last_to_leave = FirstLeaving(whole - SharesOf(cost, asked.max, whole));
     answer.fits_at_us = LeavesAtUs(records_[last_to_leave], own, asked, now_us);
   }
@@ -152,14 +150,13 @@ void RequestLog::Consume(const LimitConfig& config, int64_t now_us, int64_t cost
   assert(Counted(0) <= Whole(config));
 }
 
-// Records of sums 2, 5, 9 and a refund of 5: 4 stay. The record of 5 keeps 2 of its 3, that of 9
-// goes.
 void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units) {
   Prune(config, now_us);
   Refine(config);
   const int64_t back = SharesBack(units, config.max, Whole(config), Counted(0));
   if (back > 0) {
     // The first record that gives something back, and all after it, go; it stays for what it keeps.
+    // Sums 2, 5, 9 and a refund of 5: 4 stay, the record of 5 keeps 2 of its 3, that of 9 goes.
     const uint64_t kept = records_.back().sum - static_cast<uint64_t>(back);
     const size_t first = FirstLeaving(back - 1);
     const bool keeps = kept != SumBefore(first);
@@ -169,7 +166,6 @@ void RequestLog::Refund(const LimitConfig& config, int64_t now_us, int64_t units
   if (records_.empty()) whole_ = 0;
 }
 
-// O(log n): the front is cut off by moving an index; chunks that have become empty go with it.
 void RequestLog::Prune(const LimitConfig& config, int64_t now_us) {
   const size_t left = FirstCounting(TickOf(now_us), config.period_ms);
   if (left > 0) {
@@ -222,8 +218,6 @@ void RequestLog::MoveTicks(const Moved& moved) {
   records_.Truncate(count + 1);
 }
 
-// Scales the running sums instead of the counts, so that only the whole is rounded up, once. Seen
-// from the newest: a sum "from here to the end" is what a rounding may not lower.
 void RequestLog::Refine(const LimitConfig& config) {
   if (whole_ == 0) [[likely]]
     return;
@@ -236,6 +230,7 @@ void RequestLog::Refine(const LimitConfig& config) {
       for (Record& record : run) record.sum *= factor;
     });
   } else if (!finer.None() && !records_.empty()) {
+    // Seen from the newest: a sum "from here to the end" is what a rounding may not lower.
     const uint64_t end = records_.back().sum;
     const int64_t total = finer.Scaled(Counted(0));
     size_t kept = 0;

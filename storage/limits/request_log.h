@@ -3,11 +3,11 @@
 // Seen from the gate the two are one rule, so they are one class: what came less than a period ago
 // counts.
 //
-// A record holds a tick and how many shares (shares.h) had come up to and with it, so what shares a
-// tick shares a record and "when will enough have gone" is a binary search. What comes within a
+// A record holds a tick and how many shares (shares.h) had come up to and with it, so requests of
+// one tick share a record and "when will enough have gone" is a binary search. A request within a
 // tick is booked on its end, so that two requests which exclude each other are a whole period apart
 // to the µs, never less. Memory: 16 bytes a tick with requests, at most min(max, period) records,
-// freed as they leave; of many that leave at once the memory is for the owner to take (TakeUnused).
+// freed as they leave; if many leave at once, the owner takes their memory (TakeUnused).
 //
 // max 5 in 10 s; 2 units at 1 s, 1 at 4 s, 1 at 7 s. At 12 s the first record has left:
 //
@@ -36,26 +36,27 @@ namespace sluice {
 class RequestLog {
  public:
   RequestLog() = default;
-  // Of a packed form. `whole`: as whole_.
+  // Unpacks a run. `whole`: as whole_.
   RequestLog(const TickRun& run, int64_t whole);
 
   LimitAnswer Ask(const LimitConfig& config, int64_t now_us, int64_t cost) const {
     return AskAs(config, config, now_us, cost);
   }
-  // What Ask would say after Reconfigure(own, asked).
+  // Answers as Ask would after Reconfigure(own, asked), but changes nothing.
   LimitAnswer AskAs(const LimitConfig& own, const LimitConfig& asked, int64_t now_us,
                     int64_t cost) const;
   void Consume(const LimitConfig& config, int64_t now_us, int64_t cost);
-  // The newest first.
+  // Takes back the newest first.
   void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
   // Counts keep their share of max, ages their share of the period. Walks all records if the period
   // changes.
   void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
   int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
 
-  // Drops what has left; the others do it in passing where they change something.
+  // Drops records that have left, O(log n); the others do it in passing where they change
+  // something.
   void Prune(const LimitConfig& config, int64_t now_us);
-  // What counts now: ticks in ascending order, each with at least one share.
+  // Visits the records that count now: ticks in ascending order, each with at least one share.
   void ForEach(const LimitConfig& config, int64_t now_us,
                absl::FunctionRef<void(int64_t tick, uint64_t shares)> visit) const;
   // The same in pieces: from the first record that counts, up to records(). Valid until the next
@@ -104,7 +105,8 @@ class RequestLog {
   void MoveTicks(const LimitConfig& from, const LimitConfig& to, int64_t now_us);
   template <typename Moved>
   void MoveTicks(const Moved& moved);
-  // Makes the shares so fine that a unit is a whole number of them.
+  // Makes the shares so fine that a unit is a whole number of them. Only the whole is rounded up,
+  // once.
   void Refine(const LimitConfig& config);
   uint64_t SumBefore(size_t index) const { return index == 0 ? gone_ : records_[index - 1].sum; }
   int64_t Counted(size_t first) const;

@@ -27,14 +27,14 @@ namespace sluice {
 // Counts of shares, their sums of two and their products with a max stay within 64 and 126 bits.
 inline constexpr int64_t kWholeMax = int64_t{1} << 62;
 
-// What `units` of cost weigh, rounded up: exact after Refine for this max.
+// The shares of `units` of cost, rounded up: exact after Refine for this max.
 inline int64_t SharesOf(int64_t units, int64_t max, int64_t whole) {
   if (whole == max) [[likely]]
     return units;
   return static_cast<int64_t>(DivideUp(Product(units, whole), static_cast<Wide>(max)));
 }
 
-// What `units` given back weigh, at most `held` (what could be given back).
+// The shares of `units` given back, at most `held` (what could be given back).
 inline int64_t SharesBack(int64_t units, int64_t max, int64_t whole, int64_t held) {
   const Wide back = DivideDown(Product(units, whole), static_cast<Wide>(max));
   return back < static_cast<Wide>(held) ? static_cast<int64_t>(back) : held;

@@ -6,8 +6,8 @@
 namespace sluice {
 namespace {
 
-// What `previous` still counts for after `elapsed_ms` of the window, rounded up: a request fits
-// beside it exactly when it fits beside the unrounded share.
+// The part of `previous` that still counts after `elapsed_ms` of the window, rounded up: a request
+// fits beside it exactly when it fits beside the unrounded share.
 int64_t Share(int64_t previous, int64_t elapsed_ms, int64_t period_ms) {
   return static_cast<int64_t>(
       DivideUp(Product(previous, period_ms - elapsed_ms), static_cast<Wide>(period_ms)));
@@ -22,8 +22,6 @@ int64_t TickOfRoom(int64_t previous, int64_t room, int64_t period_ms) {
 
 }  // namespace
 
-// Three cases: within the current window; in the one after it, where current becomes previous;
-// later, where both are behind. An empty window starts anew with the next request.
 SlidingWindowState SlidingWindowState::At(const LimitConfig& config, int64_t now_us) const {
   const int64_t tick = TickOf(now_us);
   const int64_t elapsed_ms = std::max<int64_t>(0, tick - start_ms);

@@ -37,7 +37,8 @@ struct SlidingWindowState {
   int64_t WholeAtUs(const LimitConfig& config, int64_t now_us) const;
 
  private:
-  // The state as of now: windows that have passed are behind.
+  // The state as of now: within the current window; in the next one, where current becomes
+  // previous; or later, where both are behind. An empty window starts anew with the next request.
   SlidingWindowState At(const LimitConfig& config, int64_t now_us) const;
   // Makes the shares so fine that a unit is a whole number of them.
   void Refine(const LimitConfig& config);

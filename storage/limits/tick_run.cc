@@ -56,8 +56,8 @@ inline char* TickRun::WriteRecord(char* at, const Record& record) {
 
 // --- reading
 
-// Bytes of this process; checked all the same, as `used` decides how far is read.
 TickRun::TickRun(std::string_view bytes) : size_(bytes.size()) {
+  // Bytes of this process; checked all the same, as `used` decides how far is read.
   ABSL_HARDENING_ASSERT(bytes.size() >= kHeaderBytes && bytes.size() <= kBytesMax);
   if (bytes.size() == kSizes[0]) [[likely]] {
     std::memcpy(static_cast<void*>(&image_), bytes.data(), kSizes[0]);  // without a call
@@ -67,8 +67,6 @@ TickRun::TickRun(std::string_view bytes) : size_(bytes.size()) {
   ABSL_HARDENING_ASSERT(kHeaderBytes + image_.used <= bytes.size());
 }
 
-// A record holds the units of its own tick and the gap to the next; the last has no gap, and stands
-// apart.
 void TickRun::ForEach(absl::FunctionRef<void(int64_t, uint64_t)> visit) const {
   if (empty()) return;
   int64_t tick = first();
@@ -95,8 +93,6 @@ uint64_t TickRun::UnitsAfter(int64_t after) const {
 
 // --- changing
 
-// Four cases: the first; the same tick as the last; before it (Insert); behind it, where what was
-// last becomes a record. Nothing is changed before all is known to fit.
 bool TickRun::Add(int64_t tick, uint64_t units) {
   assert(units >= 1);
   if (units > UINT32_MAX) return false;
@@ -112,6 +108,7 @@ bool TickRun::Add(int64_t tick, uint64_t units) {
     return true;
   }
   if (tick < last()) return Insert(tick, narrow);
+  // The tick comes behind the last, which becomes a record.
   if (tick - first() > UINT32_MAX) return false;
   char bytes[kRecordBytesMax];
   const auto gap = static_cast<uint32_t>(tick - last());
@@ -123,7 +120,8 @@ bool TickRun::Add(int64_t tick, uint64_t units) {
   return true;
 }
 
-// Of a tick before the last: the record that it is of gets its units, or its gap is parted in two.
+// Adds a tick before the last: its record gets the units, or the gap that it lies in is parted in
+// two.
 bool TickRun::Insert(int64_t tick, uint32_t units) {
   char bytes[2 * kRecordBytesMax];
   if (tick < first()) {
@@ -154,7 +152,6 @@ bool TickRun::Insert(int64_t tick, uint32_t units) {
   return Replace(begin, next, {bytes, stop});
 }
 
-// The bytes behind move to make or close the gap; nothing moves if they do not fit.
 bool TickRun::Replace(const char* begin, const char* stop, std::string_view records) {
   const auto taken = static_cast<size_t>(stop - begin);
   const size_t used = image_.used - taken + records.size();
@@ -185,8 +182,6 @@ void TickRun::DropThrough(int64_t tick) {
 
 // --- the bytes
 
-// The next larger size when there is no room; a smaller one when it would be half empty, and this
-// one is three quarters.
 std::string_view TickRun::bytes() {
   const size_t needed = kHeaderBytes + image_.used;
   const auto size_for = [](size_t wanted) {

@@ -1,6 +1,6 @@
 // TickRun: a short list of (tick, units) in order of time, in so few bytes that it lies inside a
-// keyspace entry: the drains of a leaky bucket, the requests of a LOG limiter. What does not fit is
-// refused; the caller keeps it in an object then (DrainQueue, RequestLog).
+// keyspace entry: the drains of a leaky bucket, the requests of a LOG limiter. A record that does
+// not fit is refused; the caller keeps all in an object then (DrainQueue, RequestLog).
 //
 //   TickRun run(entry.packed());
 //   run.DropThrough(now.ms());
@@ -31,7 +31,7 @@
 
 namespace sluice {
 
-// A value of 112 bytes, made from the entry's bytes and written back. What walks the records is
+// A value of 112 bytes, made from the entry's bytes and written back. A walk over the records is
 // O(n) of at most 87.
 class TickRun {
  public:
@@ -58,7 +58,8 @@ class TickRun {
   bool Add(int64_t tick, uint64_t units);
   void DropThrough(int64_t tick);  // takes out what is at or before it
 
-  // Valid until the next change.
+  // The form to store, of one of the three sizes: the next larger when there is no room, a smaller
+  // one when that is half empty and this one three quarters. Valid until the next change.
   std::string_view bytes() ABSL_ATTRIBUTE_LIFETIME_BOUND;
   // The first violated invariant as a sentence, or empty.
   std::string Audit() const;
@@ -82,7 +83,8 @@ class TickRun {
   static const char* ReadRecord(const char* at, Record& record);
   static char* WriteRecord(char* at, const Record& record);
   bool Insert(int64_t tick, uint32_t units);
-  // Puts records in the place of those from `begin` to `end`; false if they do not fit.
+  // Puts records in the place of those from `begin` to `end`; false, and nothing moves, if they do
+  // not fit.
   bool Replace(const char* begin, const char* end, std::string_view records);
   const char* end() const { return image_.records + image_.used; }
 

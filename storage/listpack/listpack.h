@@ -107,7 +107,7 @@ class ListpackReader {
   // False at the end and at a fault. All inline, so that a loop keeps the reader in registers:
   // every element of a list or stream that is read comes through here.
   ABSL_ATTRIBUTE_ALWAYS_INLINE bool Take(PackedItem& item);
-  // Of a text, too, false: it is a fault.
+  // False for a text, too: it is a fault.
   ABSL_ATTRIBUTE_ALWAYS_INLINE bool TakeNumber(int64_t& number);
   std::optional<PackedItem> Next() {  // null at the end
     PackedItem item;
@@ -142,9 +142,9 @@ class ListpackReader {
   bool ok_ = true;
 };
 
-// What stands behind the element at `at`, or null at a fault. Precondition: at < end.
-// The first byte says all: ranges from the most frequent to the rarest. Behind the element stands
-// what a writer would have written there for an element of so many bytes.
+// Returns the place behind the element at `at`, or null at a fault. Precondition: at < end. The
+// first byte says all: ranges from the most frequent to the rarest. The element has to end with the
+// length that a writer would have written for so many bytes.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* ListpackReader::Decode(const char* at,
                                                                        const char* end,
                                                                        PackedItem& item) {

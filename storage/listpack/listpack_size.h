@@ -1,4 +1,4 @@
-// What things weigh in a listpack, Redis's compact sequence. Chunks of streams are kept in its
+// The sizes of elements in a listpack, Redis's compact sequence. Chunks of streams are kept in its
 // elements, where a stream's nodes end (and so what XADD MAXLEN ~ trims) follows from these sizes,
 // and dumps are made of listpacks.
 //

@@ -1,6 +1,6 @@
-// See deadlock.h. What keeps both steps short are marks that only go forward. A line is visited
-// from, or up to, the farthest place that was of interest so far (Reach::seen); in the reduction
-// each line has a front, a first unfinished writer, and the readers before it.
+// See deadlock.h. Marks that only go forward keep both steps short. A line is visited from, or up
+// to, the farthest place that was of interest so far (Reach::seen); in the reduction each line has
+// a front, a first unfinished writer, and the readers before it.
 #include "storage/locks/deadlock.h"
 
 #include <algorithm>
@@ -158,9 +158,9 @@ bool DeadlockSearch::Reduction::Finishes(const Owner& owner) {
   return nodes_[owners_.at(&owner)].left == 0;
 }
 
-// Who may go next, as far as the line decides: its first unfinished wait, whatever it is, and all
-// shared ones before the first unfinished writer. The three marks only move forward, so a line
-// costs its length over the whole reduction.
+// Tries the waits that may go next, as far as the line decides: its first unfinished wait, whatever
+// it is, and all shared ones before the first unfinished writer. The three marks only move forward,
+// so a line costs its length over the whole reduction.
 void DeadlockSearch::Reduction::Advance(LineState& line) {
   const size_t size = line.items.size();
   while (line.front < size && HasFinished(line.items[line.front])) ++line.front;
@@ -181,7 +181,8 @@ void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool sh
     ++steps_;
     const LockShape& shape = *line.items[item].shape;
     if ((shape.mode == LockMode::kShared) != shared || line.items[item].granted) continue;
-    // What holders forbid is written down, and looked at again only when a holder gives back.
+    // A wait that holders forbid is written down, and looked at again only when a holder gives
+    // back.
     if (HoldersAllow(line, shape)) {
       Grant(line, item);
     } else {
@@ -222,8 +223,6 @@ void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
 // Reach::seen keeps both walks linear: a line is walked from the farthest spot seen so far, so no
 // part of it is walked twice in one try.
 
-// Both directions in turn with a doubling limit: the answer costs little more than the shorter
-// side.
 bool DeadlockSearch::ClosesCircle() {
   // In the midst of a line, with another wait of its owner, it may be new in the way of those
   // behind: then the circle may go through any wait of the owner.

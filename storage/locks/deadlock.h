@@ -56,7 +56,7 @@ class DeadlockSearch {
   using Place = WaitQueue::Place;
   using Queued = WaitQueue::Queued;
 
-  // What one side has reached.
+  // The owners and lines that one side has reached.
   struct Reach {
     std::vector<const Owner*> owners;
     absl::flat_hash_set<const Owner*> known;

@@ -68,8 +68,6 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
          sizeof(Order::iterator) + 2;
 }
 
-// The memory goes to the end of the list: order_ stays sorted by when it was made. The image's next
-// place must not move with it.
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
   const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
   if (is_new) {
@@ -78,6 +76,8 @@ void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
     memory_bytes_ += BytesOf(order_.back());
   } else {
     Supersede(name, now);
+    // To the end of the list, which stays sorted by when memories were made. The image's next place
+    // must not move with it.
     if (saver_ != nullptr && *place == image_next_) ++image_next_;
     order_.splice(order_.end(), order_, *place);
     order_.back().token = token;
@@ -97,7 +97,7 @@ bool FenceMemory::Forget(LockNameView name) {
 void FenceMemory::Supersede(LockNameView name, const Now& now) {
   const Order::iterator* const found = newest_.Find(name);
   if (found == nullptr) return;
-  // Of the image and not given yet: the old token goes to the saver before it is lost.
+  // The image still lacks this memory: the old token goes to the saver before it is lost.
   if (saver_ != nullptr && (*found)->serial <= image_last_ && image_next_ != order_.end() &&
       (*found)->serial >= image_next_->serial)
     Give(**found, now);
@@ -106,7 +106,6 @@ void FenceMemory::Supersede(LockNameView name, const Now& now) {
 
 // --- an image
 
-// What is in the list now is of the image: serial numbers tell it from what comes later.
 void FenceMemory::BeginImage(FenceSaver& saver) {
   saver_ = &saver;
   image_next_ = order_.begin();
@@ -123,8 +122,8 @@ bool FenceMemory::ImageSlice(size_t budget, const Now& now) {
   return false;
 }
 
-// What a flush has made stale is not given. What is in doubt is: it still tells that its holder has
-// given the lock back.
+// A memory that a flush has made stale is not given. One in doubt is: it still tells that its
+// holder has given the lock back.
 void FenceMemory::Give(const Memory& memory, const Now& now) {
   if (memory.token > FloorOf(memory.name.db) && !IsOver(memory, now))
     saver_->SaveFence(memory.name, memory.token);
@@ -137,8 +136,8 @@ void FenceMemory::Drop(Order::iterator place) {
   order_.erase(place);
 }
 
-// What is forgotten raises the floor: a token up to it passes only if it is held or still
-// remembered.
+// Raises the floor to the token that it forgets: a token up to the floor passes only if it is held
+// or still remembered.
 void FenceMemory::DropOldest() {
   floor_ = std::max(floor_, order_.front().token);
   Drop(order_.begin());

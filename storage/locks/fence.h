@@ -31,8 +31,8 @@
 namespace sluice {
 
 inline constexpr int64_t kTokenMax = (int64_t{1} << 53) - 1;  // what a double can hold
-// Of what a log says: tokens of this server stay below it for 140,000 years, and after whatever is
-// said half of the numbers are left.
+// The highest token that a log may tell: tokens of this server stay below it for 140,000 years, and
+// whatever a log tells, half of the numbers are left.
 inline constexpr int64_t kTokenRestoredMax = int64_t{1} << 52;
 // So far ahead of what is issued the mark is written: for 2.8 hours, or so many grants.
 inline constexpr int64_t kTokenMarkAhead = 10'000'000;
@@ -49,8 +49,8 @@ class FenceTokens {
   // `mark`: read from where it is kept, 0 if nowhere; everything up to it counts as issued.
   explicit FenceTokens(int64_t mark = 0) : last_(mark), mark_(mark) {}
 
-  // What Issue gives, as far as the mark lets it; 0 when all numbers are spent. A wall clock that
-  // is beyond the numbers, or before 1970, is not followed.
+  // The token that Issue gives, as far as the mark lets it; 0 when all numbers are spent. A wall
+  // clock that is beyond the numbers, or before 1970, is not followed.
   int64_t Next(const Now& now) const;
   // Whether `count` tokens may be issued under the mark, one above the other.
   bool CanIssue(int64_t count) const { return last_ <= mark_ - count; }
@@ -91,7 +91,7 @@ class FenceMemory {
 
   explicit FenceMemory(const SipKey& hash_key) : newest_(LockNameHash(hash_key)) {}
 
-  // What is there and has no room any more is forgotten by FollowBounds.
+  // Memories that a new bound leaves no room for are forgotten by FollowBounds.
   void set_retention_ms(int64_t ms) {
     retention_ms_ = ms;
     has_new_bounds_ = true;
@@ -111,7 +111,7 @@ class FenceMemory {
   // kept.
   void Supersede(LockNameView name, const Now& now);
   // Forgets some of what is too old or too much, more than comes between two calls. To be called
-  // now and then; Remember does. What is too old counts as forgotten before.
+  // now and then; Remember does. A memory that is too old counts as forgotten before that.
   void Collapse(const Now& now);
   // FLUSHDB, SWAPDB: every token up to `last` is stale. Costs nothing: what is known stays where it
   // is.
@@ -131,7 +131,7 @@ class FenceMemory {
   void Shift(int64_t ms) {
     for (Memory& memory : order_) memory.since_ms += ms;
   }
-  // What is remembered of locks that are not held, oldest first; some of it may be too old.
+  // Visits the memories of locks that are not held, oldest first; some may be too old.
   template <typename Visit>
   void ForEach(Visit visit) const {
     for (const Memory& memory : order_) {
@@ -139,7 +139,7 @@ class FenceMemory {
     }
   }
   // An image of this instant, a slice at a time: a memory that changes before its turn has come is
-  // given to the saver first. What is forgotten meanwhile may be missing. The saver lives until
+  // given to the saver first. A memory forgotten meanwhile may be missing. The saver lives until
   // ImageSlice has answered false, or EndImage was called.
   void BeginImage(FenceSaver& saver);
   bool ImageSlice(size_t budget, const Now& now);  // false when all were given
@@ -181,7 +181,7 @@ class FenceMemory {
   Order order_;                               // oldest first
   ShardedMap<LockNameMap<Order::iterator>> newest_;
   uint64_t last_serial_ = 0;
-  // Of the image that is being taken: what is to be given next, and the last that is of it.
+  // The image that is being taken: its saver, the next memory to give, the serial of its last one.
   FenceSaver* saver_ = nullptr;
   Order::iterator image_next_;
   uint64_t image_last_ = 0;

@@ -1,6 +1,6 @@
 // See lock.h. A lock of up to kScanned holders is looked through; one holder more makes the index,
-// which stays. What changes a holder's owner, end, bindings or MINHOLD takes it out of the index
-// first and puts it back after (Unlist, List), for these are its keys in there.
+// which stays. A function that changes a holder's owner, end, bindings or MINHOLD takes it out of
+// the index first and puts it back after (Unlist, List), for these are its keys in there.
 #include "storage/locks/lock.h"
 
 #include <algorithm>
@@ -30,8 +30,6 @@ void Lock::WatchIfMany() {
   if (has_many()) Watch();
 }
 
-// A session is bound once however often it is named: re-entry by the same session adds a hold
-// alone.
 void Lock::Bind(int64_t token, uint64_t session) {
   if (session == 0) return;
   LockBook& book = holders_.MakeBook();
@@ -86,12 +84,11 @@ void Lock::BeginAnew() {
   holders_ = LockHolders();
 }
 
-// Mode and permits are those of the first holder; Fit has seen to it that later ones agree.
 const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                               const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kFits && token > newest_token());
   assert(terms.lease_ms > 0 || terms.session != 0);
-  SetShape(terms.shape);
+  SetShape(terms.shape);  // the first holder's: Fit has seen to it that later ones agree
   LockHolder granted{.owner = BoxedText(owner), .token = token, .since_ms = now.ms()};
   if (mode_ == LockMode::kPermits) granted.set_permits(terms.shape.permits);
   if (terms.minhold_ms > 0) granted.set_minhold_until_ms(NextMs(now) + terms.minhold_ms);
@@ -115,7 +112,6 @@ void Lock::SetShape(const LockShape& shape) {
   if (shape.of != permits_of()) holders_.MakeBook().of = shape.of;
 }
 
-// Bindings only get better by a re-entry: the longer lease, the longer MINHOLD, one session more.
 const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, const Now& now) {
   assert(Fit(owner, terms.shape) == LockFit::kReentrant);
   const int64_t token = FindHeld(owner, 0)->token;
@@ -165,7 +161,6 @@ bool Lock::IsHeldBy(std::string_view owner, int64_t token) const {
   return holder != nullptr && (token == 0 || holder->token == token);
 }
 
-// From now on, be the new end earlier than the old one: RENEW may shorten.
 const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t token,
                               const Now& now) {
   assert(lease_ms > 0 && lease_ms <= kLeaseMsMax);
@@ -176,7 +171,6 @@ const LockHolder* Lock::Renew(std::string_view owner, int64_t lease_ms, int64_t 
   return holder;
 }
 
-// One hold, or all of them; the token, if given, has to be the holder's.
 int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now& now,
                       OnEnd on_end) {
   LockHolder* holder = FindHeld(owner, token);
@@ -186,8 +180,6 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
   return 0;
 }
 
-// From a log: first whether it can be beside the other holders, then in the place of the one with
-// its token. Nothing has changed when this says no.
 bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   assert(!restored.sessions().empty() || restored.EndsAtMs() != kNoDeadline);
   LockHolder* const place = holders_.Find(restored.token);
@@ -249,7 +241,6 @@ void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
   List(holder);
 }
 
-// Out of all books in this order: told, untied, unlisted; then it lingers or is erased.
 void Lock::End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end) {
   on_end(holder);
   if (!holder.lingers()) Untie(holder);
@@ -262,7 +253,6 @@ void Lock::End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end
   }
 }
 
-// `left` bounds the work: a crowd whose leases end in the same ms ends in slices.
 int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   int64_t ended = 0;
   for (; left > 0; --left) {
@@ -273,8 +263,6 @@ int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
   return ended;
 }
 
-// A lease that is over ends the holding only where no session keeps it; a lingering place just
-// ends.
 int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   LockHolder& holder = *holders_.Find(token);
   if (holder.EndsAtMs() > now.ms() || holder.EndsAtMs() == kNoDeadline) return 0;
@@ -288,7 +276,6 @@ int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   return held ? 1 : 0;
 }
 
-// When the last binding goes the holding ends; before that it only loses one.
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
   LockHolder& holder = *holders_.Find(token);
   if (holder.sessions().size() == 1 && holder.lease_until_ms == kNoDeadline) {
@@ -307,7 +294,6 @@ void Lock::DropSession(LockHolder& holder, uint64_t session) {
   Unbind(session, holder.token);
 }
 
-// Broken tokens are stale from now on; those of later grants are not.
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
   int64_t broken = 0;
   const int64_t ended = Forgo(token, now, [&](const LockHolder& holder) {
@@ -341,7 +327,6 @@ int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
 // 100,000 readers that are broken at once must not take 100,000 steps in one turn. EndAll sets a
 // flag by which the lock is empty; the holders stay where they are until slices free them.
 
-// The deadlines are sorted, so only those that are over are looked at.
 Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   assert(is_crowd() && !ended_);
   ended_ = true;
@@ -349,6 +334,7 @@ Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   LockIndex& index = MakeIndex();  // of few holders with many sessions, too
   index.over_until_ms = until_ms;
   CrowdEnd end{.lost = static_cast<int64_t>(index.by_owner.size())};
+  // The deadlines are sorted: the walk ends at the first that is not over.
   for (const auto& [at, lease_alone] : index.deadlines) {
     if (at.first > until_ms) break;
     end.over += lease_alone ? 1 : 0;
@@ -356,14 +342,13 @@ Lock::CrowdEnd Lock::EndAll(bool broken, int64_t until_ms) {
   return end;
 }
 
-// What FreeHolders has taken from it does not show in the index.
 bool Lock::WasOver(const LockHolder& holder) const {
   if (index() == nullptr || holder.EndsAtMs() > index()->over_until_ms) return false;
+  // The index does not show what FreeHolders has taken from the holder.
   const auto found = index()->deadlines.find({holder.EndsAtMs(), holder.token});
   return found != index()->deadlines.end() && found->second;
 }
 
-// A session keeps a holder whose lease is over, and so does MINHOLD its place.
 bool Lock::AllOver(int64_t until_ms) const {
   if (ties() == nullptr || !has_many() || !is_crowd()) return false;
   const auto last = [](const auto& times) {
@@ -374,11 +359,11 @@ bool Lock::AllOver(int64_t until_ms) const {
          deadlines.rbegin()->first.first <= until_ms && last(index()->minholds) <= until_ms;
 }
 
-// A session is a piece as a holder is: one holder may have very many.
 size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
   size_t freed = 0;
   while (freed < budget && !holders_.empty()) {
     LockHolder& holder = *holders_.Find(holders_.begin()->token);
+    // A session is a piece as a holder is: one holder may have very many.
     for (; freed < budget && !holder.sessions().empty(); ++freed) {
       LockClients& sessions = holder.extra.Make().sessions;
       Unbind(sessions.back(), holder.token);

@@ -111,8 +111,8 @@ class Lock : public Value {
   // One that has ties unwatches itself before: its class knows them.
   ~Lock() override { assert(!watched_); }
 
-  // Of the key; to be set before the first holder, and again when the lock is another key's. The
-  // view is valid until then.
+  // The key's name is to be set before the first holder, and again when the lock is another key's.
+  // The view is valid until then.
   void set_name(LockNameView name) {
     db_ = name.db;
     key_ = name.key;
@@ -128,8 +128,8 @@ class Lock : public Value {
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
 
-  // A lock without a holder becomes as one that was just made, under the same name.
-  // Requires: empty(), and that it was no crowd.
+  // Makes a lock without a holder as one that was just made, under the same name. Precondition:
+  // empty(), and it was no crowd.
   void BeginAnew();
 
   // Precondition: Fit is kFits; token above newest_token().
@@ -138,20 +138,22 @@ class Lock : public Value {
   // One hold and, if there is one, one session more; lease and minhold become the longer of what is
   // left and the new one, a new label takes the place of the old. Precondition: Fit is kReentrant.
   const LockHolder& Reenter(std::string_view owner, const LockTerms& terms, const Now& now);
-  // Sets the lease anew; null if the owner holds nothing, or (token != 0) under another token.
+  // Sets the lease anew from now on, be it shorter than what is left; null if the owner holds
+  // nothing, or (token != 0) under another token.
   const LockHolder* Renew(std::string_view owner, int64_t lease_ms, int64_t token, const Now& now);
   // Drops connections from those to be told of a loss. The list of them grows with every re-entry.
   void SweepNotified(std::string_view owner, absl::FunctionRef<bool(uint64_t)> is_connected);
   // Whether the owner holds it, and (token != 0) under this token.
   bool IsHeldBy(std::string_view owner, int64_t token) const;
-  // The holds that are left, -1 if not held likewise. At 0 `on_end` was called.
+  // Gives back one hold, or all. Returns the holds that are left, -1 if not held likewise. At 0
+  // `on_end` was called.
   int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
 
   // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log
   // or another server. False, and nothing changes, if it does not go with the other holders.
   bool Restore(const LockHolder& holder, const LockShape& shape);
-  // What keeps a holder whose grant is missing (a start has lost it) from being restored, if all of
-  // it is older and so has ended in what is missing.
+  // The obstacle to restoring a holder whose grant is missing (a start has lost it). Holders that
+  // are older have ended in what is missing.
   struct InTheWay {
     // kBeside: newer, or permits that others have or may have.
     enum class Kind : uint8_t { kNothing, kOwn, kAll, kBeside } kind = Kind::kNothing;
@@ -163,15 +165,19 @@ class Lock : public Value {
   // It was read from a log that may lack other holders: it takes no new ones.
   bool is_in_doubt() const { return in_doubt_ && ties() && ties()->holders_may_be_missing; }
 
-  // These call `on_end` for every holder that loses the lock, while it still is one, and return how
-  // many. It is called for those that end lingering too, which are not counted.
-  // Of the leases that are over, `left` at most: it is lowered by each.
+  // Expire to Forgo call `on_end` for every holder that loses the lock, while it still is one, and
+  // return how many. They call it for holders that end lingering, too, but do not count them.
+
+  // Ends the leases that are over, `left` at most, which each lowers: a crowd whose leases end in
+  // the same ms ends in slices. A holder that sessions keep only loses its lease.
   int64_t Expire(const Now& now, int64_t& left, OnEnd on_end);
   // The same for one holder, if its lease is over.
   int64_t ExpireOne(int64_t token, const Now& now, OnEnd on_end);
-  // The holder of this token is bound to the session no more. Precondition: it was.
+  // The holder of this token is bound to the session no more, and ends if that was its last
+  // binding. Precondition: it was bound.
   int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
-  // Holders, or (token != 0) the one of a token, are thrown out, and their tokens are stale.
+  // Throws out the holders, or (token != 0) the one of a token. Their tokens are stale, those of
+  // later grants are not.
   int64_t Break(int64_t token, const Now& now, OnEnd on_end);
   int64_t Forgo(int64_t token, const Now& now, OnEnd on_end);  // the same, their tokens as they are
 
@@ -184,9 +190,10 @@ class Lock : public Value {
   // All end at this moment, at the cost of one, and of a glance at each lease that was over at
   // `until_ms` (100,000: 0.3 ms). With `broken` their tokens are stale. Precondition: is_crowd.
   CrowdEnd EndAll(bool broken, int64_t until_ms = INT64_MIN);
-  // Of a holder of a crowd that has ended: whether its lease was over before.
+  // Whether the lease of a holder was over before its crowd ended.
   bool WasOver(const LockHolder& holder) const;
-  // Of a crowd: every lease is over at that moment, and nothing else keeps a holder.
+  // Whether it is a crowd whose leases are all over at that moment, and no session or MINHOLD keeps
+  // a holder or its place.
   bool AllOver(int64_t until_ms) const;
 
   bool empty() const { return holders_.empty() || ended_; }
@@ -248,7 +255,7 @@ class Lock : public Value {
   int64_t permits_used() const;
   void SetShape(const LockShape& shape);
   LockHolder* FindHeld(std::string_view owner, int64_t token);
-  // Pointers to the holder are void.
+  // Binds a session once, however often it is named. Pointers to the holder are void.
   void Bind(int64_t token, uint64_t session);
   void DropSession(LockHolder& holder, uint64_t session);
   // To be called when a holder that does not linger has come, and before one goes.

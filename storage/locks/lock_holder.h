@@ -26,8 +26,7 @@ inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
 // The first whole ms that is not before now: what is to last n ms ends n ms after it.
 inline int64_t NextMs(const Now& now) { return now.ms() + (now.steady_us % 1000 > 0 ? 1 : 0); }
 
-// What is asked for.
-// Exclusive and shared requests have permits = of = 1.
+// The mode and permits that are asked for. Exclusive and shared requests have permits = of = 1.
 struct LockShape {
   LockMode mode = LockMode::kExclusive;
   int64_t permits = 1;  // kPermits: 1 .. of

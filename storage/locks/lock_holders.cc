@@ -30,13 +30,14 @@ const LockHolder* LockHolders::Find(int64_t token) const {
   return found == book_->holders.end() ? nullptr : &found->second;
 }
 
-// Tokens that come mostly grow. One below a token that was here would make that be forgotten.
 LockHolder& LockHolders::Put(LockHolder holder) {
   assert(!holder.owner.is_none() && !Find(holder.token));
+  // A token below one that was here needs the book: in one_ it would make that be forgotten.
   if (!book_ && !TheOne() && holder.token >= one_.token) return one_ = std::move(holder);
   LockBook& book = MakeBook();
   const int64_t token = holder.token;
   book.newest_token = std::max(book.newest_token, token);
+  // Tokens that come mostly grow.
   return book.holders.emplace_hint(book.holders.end(), token, std::move(holder))->second;
 }
 

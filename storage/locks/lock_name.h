@@ -1,5 +1,5 @@
-// The name of a lock: that of its key. What waits for a lock, and what is remembered of one, stands
-// beside the keyspace under this name.
+// The name of a lock: that of its key. Waits for a lock, and the memory of one, stand beside the
+// keyspace under this name.
 #pragma once
 
 #include "absl/container/inlined_vector.h"
@@ -11,7 +11,7 @@ using LockNameView = KeyNameView;
 using LockName = KeyName;
 using LockNameHash = KeyNameHash;
 using LockNameEqual = KeyNameEqual;
-// Of one request, which mostly names one lock.
+// The names in one request: mostly one.
 using LockNames = absl::InlinedVector<LockName, 1>;
 template <typename T>
 using LockNameMap = KeyNameMap<T>;

@@ -33,7 +33,7 @@ class LockFinder {
   virtual const Lock* FindLock(LockNameView name) const = 0;  // null: it has no holder
 };
 
-// What a name was found to hold. All but the name and the lock is the store's own affair.
+// A name and the lock found under it. All else in here is the store's own affair.
 struct LockPlace {
   LockNameView name;             // its bytes live as long as the place
   std::optional<uint64_t> hash;  // of the name, once it was needed
@@ -91,7 +91,7 @@ class OpenLock {
   uint64_t looked_at_ = UINT64_MAX;  // the store's changes at that time
 };
 
-// Those of one request, each once.
+// The locks of one request, each once.
 using OpenLocks = absl::InlinedVector<OpenLock, 1>;
 
 // The scope of a change. Meanwhile the keyspace may not be touched otherwise.

@@ -80,9 +80,8 @@ AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest request, const
   result.wait_id = id;
   const bool circle = entangled && ClosesCircle(id, now);
   if (may_wait && !circle) return result;
-  // Going past others makes them wait for this owner: it must not wait for them elsewhere.
-  // Only waiters are ahead, and those wait for this very owner: going past them is what breaks the
-  // circle (see wait_queue.h).
+  // Only waiters are ahead, and those wait for this very owner: going past them breaks the circle
+  // (see wait_queue.h). It makes them wait for this owner, so it must not wait for them elsewhere.
   const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
   const LockRequest asked = queue_.Find(id)->request;
   queue_.Remove(id, locks);
@@ -192,7 +191,6 @@ int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, i
 // Replay of a log, and other servers: no rule is asked, no token is issued, but tokens jump past
 // what is told, so that no token is ever given twice.
 
-// A holder whose lease is over already is put in and settled at once, so that it ends as any other.
 bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,
                     const Now& now) {
   tokens_.JumpPast(holder.token);
@@ -206,7 +204,7 @@ bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& s
     if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
     restored = lock->Restore(holder, shape);
   }
-  if (restored) Settle(open, now);
+  if (restored) Settle(open, now);  // a holder whose lease is over already ends as any other
   MoveOnIfAwaited(open.name(), now);
   return restored;
 }
@@ -222,10 +220,10 @@ void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
              [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
 }
 
-// No waiter gets the lock between the end of the older holders and the claim.
 bool Locks::Claim(OpenLock& open, const LockHolder& holder, const LockShape& shape, bool is_free,
                   const Now& now) {
   using Kind = Lock::InTheWay::Kind;
+  // No waiter gets the lock between the end of the older holders and the claim.
   const HandOverLater later(*this, now);
   if (!is_free && open.lock() != nullptr) {
     const Lock::InTheWay found = open.lock()->FindInTheWay(holder, shape);
@@ -249,7 +247,6 @@ void Locks::Prove(OpenLock& open, std::string_view owner, const Now& now) {
 // by the end of its LockChange; its newest token goes to the memory before (RememberNewest), so no
 // moment exists in which neither knows it.
 
-// The owner may have lost it to its lease just now: settled first, so the answer is -1 then.
 int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t token,
                        const Now& now) {
   Settle(open, now, {.owner = owner});
@@ -272,8 +269,8 @@ int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
   return broken < 0 ? 0 : broken;
 }
 
-// Small locks are settled whole. Of a crowd only what this caller asks about is sure to be: its own
-// holder, and room for the permits that it wants; the rest goes in slices.
+// Small locks are settled whole. In a crowd only what this caller asks about is sure to be settled:
+// its own holder, and room for the permits that it wants; the rest goes in slices.
 void Locks::Settle(OpenLock& open, const Now& now, const Looked& looked) {
   const Lock* lock = open.lock();
   if (lock == nullptr || !lock->is_crowd()) {
@@ -326,7 +323,6 @@ int64_t Locks::Expire(OpenLock& open, const Now& now, int64_t most) {
   return most - left;
 }
 
-// Slices of each lock in turn, as far as the count and the meter allow; what is left is the answer.
 std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const Now& now) {
   std::optional<HandOverLater> later;
   if (names.size() > 1) later.emplace(*this, now);
@@ -343,7 +339,6 @@ std::vector<LockName> Locks::SettleAll(absl::Span<const LockName> names, const N
   return {names.begin() + begun, names.end()};
 }
 
-// A session that holds much is ended bond by bond, in slices.
 void Locks::SessionEnded(uint64_t session, const Now& now, bool goes_on) {
   if (!HoldsAny(session)) return sessions_.Forget(session);
   if (goes_on) going_on_ = session;
@@ -376,8 +371,8 @@ void Locks::EndBond(uint64_t session, const Now& now) {
   });
 }
 
-// -1 when there is no lock.
-// Every loss goes through here: count, tell, remember the token, move the line on.
+// Every loss goes through here: count, tell, remember the token, move the line on. Returns -1 when
+// there is no lock.
 int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) {
   std::optional<HandedOver> handed;
   int64_t result = -1;
@@ -450,20 +445,18 @@ void Locks::DroppedDatabase(int db, const Now& now) {
   LookAgain(db, now);
 }
 
-// Lines that come to be after this moment need no look: last_line bounds the walk.
 void Locks::LookAgain(int db, const Now& now) {
   if (queue_.size() == 0) return;
-  dropped_.push_back({db, 0, queue_.last_line()});
+  dropped_.push_back({db, 0, queue_.last_line()});  // later lines need no look
   StartWork(now);
 }
 
-// Those behind it may be free to go now.
 bool Locks::Cancel(uint64_t wait_id, const Now& now) {
   const LockWait* wait = queue_.Find(wait_id);
   if (wait == nullptr) return false;
   Names names(wait->request.names.begin(), wait->request.names.end());
   queue_.Remove(wait_id);
-  MoveOn(std::move(names), now);
+  MoveOn(std::move(names), now);  // the waits behind it may be free to go now
   return true;
 }
 
@@ -489,7 +482,7 @@ TokenCheck Locks::Check(OpenLock& open, int64_t token, const Now& now) {
   if (token > tokens_.last()) return TokenCheck::kNeverIssued;
   SettleToLook(open, now, {.token = token});
   const Lock* lock = open.lock();
-  // What a lock without holders was given under is of another name, or of before it was emptied.
+  // The tokens of a lock without holders are of another name, or of before it was emptied.
   if (lock != nullptr && lock->empty()) lock = nullptr;
   // One that was given back passes as the newest, where no newer one may be missing.
   const auto is_newest = [&] { return token == lock->valid_token() && token > memory_.doubted(); };

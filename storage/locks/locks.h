@@ -39,7 +39,7 @@ namespace sluice {
 inline constexpr size_t kOwnerBytesMax = 1024;
 inline constexpr size_t kLabelBytesMax = 1024;
 inline constexpr size_t kLockNamesMax = 1024;  // of one MACQUIRE
-// What one call does for others at most: lines and waits that it looks at, and by kHandOverWork
+// The most that one call does for others: lines and waits that it looks at, and by kHandOverWork
 // each what it grants and what it ends of a closed session. 100 hand-overs are some 0.5 ms with
 // their answers; where they take longer a WorkMeter ends them sooner.
 inline constexpr int64_t kWorkPerCall = 1000;
@@ -51,7 +51,7 @@ inline constexpr int64_t kWorkPerTurn = 500;
 inline constexpr int64_t kHandOverWork = 9;
 // Leases that SettleAll ends in one call: some 0.5 ms.
 inline constexpr int64_t kExpiredPerCall = 512;
-// Those that requests which look at crowds end in one turn.
+// Leases that requests which look at crowds end in one turn.
 inline constexpr int64_t kExpiredPerTurn = 128;
 inline constexpr int64_t kExpiredPerLook = 32;  // between two looks at the meter
 // Beyond that a request for permits ends so many leases, if it needs their room.
@@ -163,14 +163,14 @@ class Locks {
   // How many holders were thrown out: all, or (token != 0) that one.
   int64_t Break(OpenLock& lock, int64_t token, const Now& now);
 
-  // What a log or another server says: `holder` holds the lock (or lingers there), or no owner does
+  // Follows a log or another server: `holder` holds the lock (or lingers there), or no owner does
   // under this token any more. False if that cannot be.
   bool Restore(OpenLock& lock, const LockHolder& holder, const LockShape& shape, const Now& now);
   void Forgo(OpenLock& lock, int64_t token, const Now& now);
-  // After a restart: the holder's grant is one that is missing. What it could not be beside is
-  // older and has ended there, so it ends here (broken). False: what is in the way is newer, or of
-  // a semaphore whose permits are taken, as far as is known.
-  // `is_free`: no owner is known to hold it, whatever the store shows.
+  // Restores a holder whose grant is missing after a restart. Holders that it could not be beside
+  // are older and have ended in what is missing, so they end here (broken). False: a holder in the
+  // way is newer, or has permits of the semaphore that are taken, as far as is known. With
+  // `is_free` no owner is known to hold the lock, whatever the store shows.
   bool Claim(OpenLock& lock, const LockHolder& holder, const LockShape& shape, bool is_free,
              const Now& now);
   // The owner holds this lock, and has proved it (Lock::Prove).
@@ -187,8 +187,9 @@ class Locks {
   }
   bool stands_still() const { return stands_still_; }
   bool HoldsAny(uint64_t session) const { return sessions_.First(session) != nullptr; }
-  // Precondition: its waits have been cancelled. A session that `goes_on` may hold locks anew, so
-  // that nothing of it is put off (MustWait).
+  // Ends what the session holds bond by bond, in slices. Precondition: its waits have been
+  // cancelled. A session that `goes_on` may hold locks anew, so that nothing of it is put off
+  // (MustWait).
   void SessionEnded(uint64_t session, const Now& now, bool goes_on = false);
   // Goes on with what calls have left; true when there is more. To be called every turn, and once
   // tokens can be issued again after they could not.
@@ -202,12 +203,13 @@ class Locks {
     return !fresh_.empty() || !moving_.empty() || !ended_sessions_.empty() || !dropped_.empty();
   }
   bool wants_tokens() const { return !starved_.empty(); }
-  // What has to wait for a lock that others need as it is (LockStore::MustWait): hand-overs, and
-  // the end of sessions. Retry tries it again; to be called before anything looks at such a lock.
+  // Hand-overs and ends of sessions may have to wait for a lock that others need as it is
+  // (LockStore::MustWait). Retry tries them again; to be called before anything looks at such a
+  // lock.
   bool any_held_up() const { return !held_up_.empty() || !held_up_sessions_.empty(); }
   void Retry(const Now& now);
-  // Expires what is due and lets the queue move on: before looking at a lock. Of a crowd of which
-  // only a part is over, that part goes in slices: first what the caller looks at.
+  // Expires what is due and lets the queue move on: before looking at a lock. Where only a part of
+  // a crowd is over, that part goes in slices: first what the caller looks at.
   struct Looked {
     std::string_view owner = {};
     int64_t token = 0;
@@ -215,7 +217,8 @@ class Locks {
   };
   void Settle(OpenLock& lock, const Now& now) { Settle(lock, now, {}); }
   void Settle(OpenLock& lock, const Now& now, const Looked& looked);
-  // For who only looks: what is over stays where a change has to wait, and is known by its end.
+  // For callers that only look: what is over stays where a change has to wait, and is known by its
+  // end.
   void SettleToLook(OpenLock& lock, const Now& now, const Looked& looked);
   // While one lives nothing is handed over: what has come free is when the outermost one ends. So
   // several locks are given back as one, and no waiter gets the first while the others are held.
@@ -234,8 +237,8 @@ class Locks {
     const Now now_;
     const bool was_working_;
   };
-  // Of several at once: all leases that are over end before any lock is handed over, so that an
-  // owner whose lease ends at this moment gets a new hold of it and is not re-entrant. Crowds of
+  // Settles several at once: all leases that are over end before any lock is handed over, so that
+  // an owner whose lease ends at this moment gets a new hold of it and is not re-entrant. Crowds of
   // holders are dealt with in slices: returns the locks that were not looked at yet, and what is
   // left of the last one is due still (LockStore::EndChange).
   std::vector<LockName> SettleAll(absl::Span<const LockName> names, const Now& now);
@@ -243,10 +246,10 @@ class Locks {
   // is still to be read.
   void set_leases_until_ms(int64_t ms) { leases_until_ms_ = ms; }
   // The lock left the keyspace by other hands (DEL, FLUSH, RENAME, overwritten): whatever was
-  // issued for it is stale, and who waited for it may go.
+  // issued for it is stale, and its waiters may go.
   void Dropped(LockNameView name, const Now& now);
   void DroppedDatabase(int db, const Now& now);  // all of them: FLUSHDB
-  // What kept the locks of a database from those that wait for them is over.
+  // The locks of a database are no longer kept from their waiters.
   void LookAgain(int db, const Now& now);
 
   // FENCED's question. Expired leases count as ended whether or not Settle has run.
@@ -286,7 +289,7 @@ class Locks {
   LockGrant GrantOne(OpenLock& open, const LockRequest& request, const Now& now);
   const LockHolder& PutHolder(Lock& lock, const LockRequest& request, const Now& now);
   const LockHolder& ReenterOne(Lock& lock, const LockRequest& request, const Now& now);
-  // What every loss of a lock is followed by. `end` ends holders of the lock and returns a count.
+  // Ends holders of the lock and returns a count; EndHolders does what follows every loss.
   using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
   int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);
   struct HandedOver {

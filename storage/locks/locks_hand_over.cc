@@ -1,8 +1,7 @@
-// How locks go to those that wait for them (Locks, locks.h). What is hard is that ends and grants
-// cause each other: a release hands over, the hand-over may make its owner re-entrant elsewhere,
-// and a request for several locks moves their lines, too. Nothing recurses: all of it is noted in
-// lists (fresh_, moving_, dropped_, ended_sessions_), and Work deals with them in one loop, slice
-// by slice.
+// How locks go to their waiters (Locks, locks.h). Ends and grants cause each other: a release hands
+// over, the hand-over may make its owner re-entrant elsewhere, and a request for several locks
+// moves their lines, too. Nothing recurses: all of it is noted in lists (fresh_, moving_, dropped_,
+// ended_sessions_), and Work deals with them in one loop, slice by slice.
 
 #include <algorithm>
 #include <optional>

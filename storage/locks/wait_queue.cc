@@ -1,4 +1,4 @@
-// See wait_queue.h. What is hard is the order of a line. A place is (rank, wait id): waits of one
+// See wait_queue.h. The hard part is the order of a line. A place is (rank, wait id): waits of one
 // owner share a rank, so they stay together; an owner that holds the lock gets a rank below all
 // others, for it is re-entrant there. Places are looked up by the line's maps, never by position,
 // so nothing moves when a wait leaves.
@@ -53,7 +53,6 @@ WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
 // An obstacle is the worst over all locks of a request. In the lock: its holders. In the line: the
 // first writer ahead for a shared request, any wait ahead for another.
 
-// Errors weigh most, then holders.
 WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request,
                                           absl::Span<OpenLock> locks) const {
   Obstacle worst = Obstacle::kNone;
@@ -82,7 +81,6 @@ WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& pla
   return ObstacleAt(queued.wait.request, lock, place.line, place.at);
 }
 
-// First the holders, then the line; an owner that holds the lock asks no line.
 WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const Lock* lock,
                                           const Line* line, Spot at) const {
   const LockFit fit =
@@ -225,10 +223,10 @@ const LockWait* WaitQueue::Find(uint64_t id) const {
   return found == nullptr ? nullptr : &(*found)->wait;
 }
 
-// With what stands for it in lines and maps: names and the owner's are there, too. Its line and its
-// owner are counted by each wait: most have them to themselves. Of three queues of a line it stands
-// in two or three, each a tree whose first leaf has little room to spare.
 size_t WaitQueue::BytesOf(const Queued& queued) {
+  // With what stands for it in lines and maps: names and the owner's are there, too. Each wait
+  // counts its line and its owner: most have them to themselves. It stands in two or three queues
+  // of a line, each a tree whose first leaf has little room to spare.
   constexpr size_t kLeaf = BlockSize(2 * sizeof(void*) + sizeof(Queue::value_type));
   constexpr size_t kSlots = sizeof(std::pair<LockName, std::unique_ptr<Line>>) +
                             sizeof(std::pair<std::pair<int, uint64_t>, const Line*>);
@@ -259,7 +257,6 @@ std::unique_ptr<WaitQueue::Queued> WaitQueue::Take(uint64_t id) {
 // --- a request in the place of another
 // A client that reconnects asks again for what its dead connection waits for: it keeps the place.
 
-// The same names in any order; terms may differ.
 const LockWait* WaitQueue::SameAsked(const LockRequest& request) const {
   const Owner* owner = FindOwner(request.owner);
   const Line* line = owner == nullptr ? nullptr : LineOf(request.names.front());
@@ -306,7 +303,6 @@ void WaitQueue::PutBack(uint64_t id, LockWait wait) {
 // Every wait that is not ready is parked at one of its locks. So a change of a lock makes at most
 // those looked at that are parked there, and of these only the front and the first reader.
 
-// Parks it at the first of its locks that is not to be had; false when there is none.
 bool WaitQueue::FindParking(Queued& queued, LockAt lock_at) {
   ++steps_;
   Unpark(queued);
@@ -350,8 +346,6 @@ WaitQueue::Queued* WaitQueue::FreeToGo(Line& line, const Lock* lock) {
   return may_go(*reader) ? reader : nullptr;
 }
 
-// One that may have this lock and is parked elsewhere after the look costs one of `looks`: it is
-// not met here again until that other lock changes.
 const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
   Line* line = FindLine(lock.name());
   if (line == nullptr) return nullptr;
@@ -362,6 +356,7 @@ const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
     Queued* queued = FreeToGo(*line, lock.lock());
     if (queued == nullptr) return nullptr;
     --looks;
+    // If parked elsewhere, it is not met here again until that other lock changes.
     if (!FindParking(*queued, lock_at)) return &queued->wait;
   }
   return nullptr;
@@ -373,7 +368,6 @@ const LockWait* WaitQueue::FirstReadyAlone(OpenLock& lock) {
   return queued != nullptr && queued->wait.request.names.size() == 1 ? &queued->wait : nullptr;
 }
 
-// An owner has few waits in a line, mostly one: all are tried.
 const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner) {
   const Owner* found = FindOwner(owner);
   Line* line = found == nullptr ? nullptr : FindLine(lock.name());
@@ -382,6 +376,7 @@ const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner
   const auto lock_at = [&](const Place& place) {
     return place.line == line ? lock.lock() : LockOf(*place.line);
   };
+  // An owner has few waits in a line, mostly one: all are tried.
   for (Queued* queued : *waits) {
     if (IsParkedAt(*queued, *line) && !FindParking(*queued, lock_at)) return &queued->wait;
   }
@@ -433,11 +428,11 @@ const WaitQueue::Together* WaitQueue::TogetherIn(const Line& line, const Owner& 
   return together_.Find(TogetherMap::key_type(&line, &owner));
 }
 
-// An owner that holds what others wait for is a node of the graph: its waits are linked from now
-// on.
 void WaitQueue::Held(const Lock& lock, std::string_view name) {
   Owner& owner = OwnerFor(name);
   owner.holds.insert(&lock);
+  // An owner that holds what others wait for is a node of the graph: its waits are linked from now
+  // on.
   LinkAsNeeded(owner);
 }
 

@@ -93,7 +93,7 @@ class WaitQueue final : public LockWatcher {
     Queue all;        // never empty
     Queue exclusive;  // all but shared ones
     Queue readers;    // shared ones that are parked here
-    // Those whose owners do or hold something besides: the rest, bystanders, lead nowhere else.
+    // Waits whose owners do or hold something besides: the rest, bystanders, lead nowhere else.
     Queue linked;
   };
   // Listed while it waits, or holds a lock that is watched: one that others wait for, or of many
@@ -116,8 +116,9 @@ class WaitQueue final : public LockWatcher {
     kLockMode,      // the owner holds one of the locks in another shape
     kOtherPermits,  // one is a semaphore of another m
   };
-  // What stands in the way of a request that came now, at the end or with other waits of its owner;
-  // or of a wait in its place. Here and below `locks` are those of the request, in its order.
+  // The worst obstacle to a request that came now, at the end or with other waits of its owner; or
+  // to a wait in its place. Errors weigh most, then holders. Here and below `locks` are those of
+  // the request, in its order.
   Obstacle ObstacleOf(const LockRequest& request, absl::Span<OpenLock> locks) const;
   Obstacle ObstacleOf(const LockWait& wait) const;
 
@@ -127,7 +128,8 @@ class WaitQueue final : public LockWatcher {
   void Remove(uint64_t id, absl::Span<OpenLock> locks);
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
 
-  // The wait of this owner for exactly these locks; null if there is none.
+  // The wait of this owner for exactly these locks, in any order and on any terms; null if there is
+  // none.
   const LockWait* SameAsked(const LockRequest& request) const;
   // A request for the same locks takes the place of a wait, under an id of its own. Returns what
   // was there; PutBack undoes that. Precondition: `id` waits.
@@ -136,7 +138,7 @@ class WaitQueue final : public LockWatcher {
   void PutBack(uint64_t id, LockWait former);
 
   // The first wait for `lock` that may go now; null if none may, or `looks` are used up: it takes
-  // one off for every wait that it looks at, and parks elsewhere who may not go.
+  // one off for every wait that it looks at, and parks elsewhere each that may not go.
   const LockWait* FirstReady(OpenLock& lock, int64_t& looks);
   // The same in O(1), looking at no other lock: null as well where that one waits for others, too.
   const LockWait* FirstReadyAlone(OpenLock& lock);
@@ -152,7 +154,7 @@ class WaitQueue final : public LockWatcher {
   }
   const Owner* FindOwner(std::string_view owner) const;              // null if it is not listed
   const Queued& At(uint64_t id) const { return **waits_.Find(id); }  // precondition: waits
-  // Of one owner in one line.
+  // The waits of one owner in one line.
   using Together = absl::InlinedVector<Queued*, 1>;
   const Together* TogetherIn(const Line& line, const Owner& owner) const;  // null: none
   // Appends the names of up to `count` lines of a database, those with number `from` and above;
@@ -184,7 +186,8 @@ class WaitQueue final : public LockWatcher {
   // How the lock of a place is found: by its name, or because a caller has it open.
   using LockAt = absl::FunctionRef<const Lock*(const Place&)>;
 
-  // What stands in the way at one lock: its holders, or waits ahead of `at` in its line.
+  // The obstacle at one lock: first its holders, then waits ahead of `at` in its line. An owner
+  // that holds the lock asks no line.
   Obstacle ObstacleAt(const LockRequest& request, const Lock* lock, const Line* line,
                       Spot at) const;
   Obstacle ObstacleAt(const Queued& queued, const Place& place, const Lock* lock) const;
@@ -193,7 +196,8 @@ class WaitQueue final : public LockWatcher {
   void Keep(std::unique_ptr<Queued> queued);
   std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
   void Remove(uint64_t id, LockAt lock_at);
-  // Where a wait stands still, and which one is looked at when a lock has room.
+  // A wait stands still where it is parked: FindParking takes the first of its locks that is not to
+  // be had; false when there is none. FreeToGo is the one to look at when a lock has room.
   bool FindParking(Queued& queued, LockAt lock_at);
   void Park(Queued& queued, const Place& place);
   void Unpark(Queued& queued);

@@ -1,5 +1,5 @@
-// See log_folder.h. What is hard: the order of steps on disk. A manifest is written beside the
-// old one, synced and renamed over it; what it no longer names is removed after that.
+// See log_folder.h. The hard part is the order of steps on disk: a manifest is written beside the
+// old one, synced and renamed over it; files that it no longer names are removed after that.
 #include "storage/log/log_folder.h"
 
 #include <algorithm>
@@ -76,7 +76,8 @@ Fault LogFolder::Lock() {
 
 // --- whether it is all there
 
-// What the system does not tell counts as there: a stat that fails is no reason to write all anew.
+// A file of which the system tells nothing counts as there: a stat that fails is no reason to write
+// all anew.
 bool LogFolder::Watch::IsAsItWas(const Known& known) const {
   DiskIdentity now;
   const int fault = disk->Identify(known.path, now);
@@ -112,13 +113,13 @@ std::string LogFolder::Watch::WhatIsLost() const {
   return {};
 }
 
-// Numbers above all that are there: no file that somebody else has put there is written over.
 Fault LogFolder::Reclaim() {
   if (watch_.WhatIsLost().empty()) return {};
   if (const int fault = disk_.MakeFolder(folder_)) return FaultOf(folder_, "made", fault);
   if (!IsOurs(LockPath())) {
     if (std::string fault = Lock(); !fault.empty()) return fault;
   }
+  // Numbers above all that are there: no file of another writer is written over.
   const std::string begin = Concat(folder_, "/", name_, ".");
   for (const std::string& path : disk_.Match(begin + "*")) {
     const std::string_view rest = std::string_view(path).substr(path.rfind('/') + name_.size() + 2);
@@ -128,8 +129,6 @@ Fault LogFolder::Reclaim() {
   return {};
 }
 
-// A missing manifest is an empty log only if nothing else speaks of one: neither files beside it
-// nor a log in the old format.
 Fault LogFolder::Look() {
   const std::string path = ManifestPath();
   manifest_ = {};
@@ -193,7 +192,6 @@ Fault LogFolder::MakeIncrement(const Manifest::File& which, std::unique_ptr<Disk
   return fault == 0 ? Fault() : FaultOf(path, "made", fault);
 }
 
-// The file's name has to be durable before the manifest says it: so the folder is synced first.
 Fault LogFolder::AddIncrement(const Manifest::File& which) {
   if (const int fault = disk_.SyncFolder(folder_)) return FaultOf(folder_, "synced", fault);
   Manifest manifest = manifest_;
@@ -250,17 +248,17 @@ Fault LogFolder::OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file
   return AddIncrement(which);
 }
 
-// Both numbers are above all that were ever named by this server, or are in the manifest.
 void LogFolder::NamePair(Manifest::File& base, Manifest::File& increment) {
+  // Both numbers are above all that this server ever named, or that are in the manifest.
   base = Name(Manifest::Kind::kBase, named_);
   increment = Name(Manifest::Kind::kIncrement, named_);
   named_ = std::max(base.number, increment.number);
 }
 
-// The manifest is the switch: before it is replaced the old files count, after it the new ones.
 Fault LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& increment) {
   if (const int fault = disk_.SyncFolder(folder_)) return FaultOf(folder_, "synced", fault);
-  // What cannot be removed stays as a file that no manifest names: a waste of space, not a fault.
+  // A file that cannot be removed stays without a manifest that names it: a waste of space, not a
+  // fault.
   std::vector<std::string> old;
   for (const Manifest::File& file : manifest_.files) {
     const bool is_history = file.kind == Manifest::Kind::kHistory;
@@ -269,6 +267,7 @@ Fault LogFolder::SwitchTo(const Manifest::File& base, const Manifest::File& incr
   }
   Manifest manifest;
   manifest.files = {base, increment};
+  // The switch: before the manifest is replaced the old files count, after it the new ones.
   if (std::string fault = KeepManifest(manifest); !fault.empty()) return fault;
   for (const std::string& path : old) disk_.Remove(path);
   return {};

@@ -43,7 +43,8 @@ class LogFolder {
 
   // Makes the folder if it is missing, takes its lock and reads the manifest.
   Fault Open(int64_t process_id);
-  // The manifest alone, for one who only looks.
+  // Reads the manifest alone, for a caller that only looks. A missing one is an empty log only if
+  // nothing else speaks of one: neither files beside it nor a log in the old format.
   Fault Look();
   // The log is about to be turned on in a server that has data: until the first manifest is there
   // nothing in the folder counts, over a power cut too. Where there is a manifest already it
@@ -52,8 +53,7 @@ class LogFolder {
   // A server has begun so, and ended before its first base was there. Open has removed its files.
   bool is_begun() const { return is_begun_; }
 
-  // The files to be loaded, in that order.
-  // The base, if there is one, then the increments.
+  // The files in the order of loading: the base, if there is one, then the increments.
   std::vector<Manifest::File> Files() const;
   std::string PathOf(const Manifest::File& file) const { return folder_ + "/" + file.name; }
   std::string ManifestPath() const { return folder_ + "/" + name_ + ".manifest"; }
@@ -63,18 +63,19 @@ class LogFolder {
   Fault OpenLast(Manifest::File& which, std::unique_ptr<DiskFile>& file);
   // --- a new base. A worker may call these while the loop leaves the folder alone.
   // Where the folder, its lock or a file of the log is gone: makes the folder, and takes its lock.
-  // What is there by then stays and counts no more, once a new base is named.
+  // Files that are there by then stay, are never written over, and count no more, once a new base
+  // is named.
   Fault Reclaim();
-  // How a new base, and what is written beside it, are to be called.
-  // Never twice the same: after a fault the manifest on disk may be another than is known here.
+  // Names a new base, and the increment that is written beside it. Never twice the same: after a
+  // fault the manifest on disk may be another than is known here.
   void NamePair(Manifest::File& base, Manifest::File& increment);
   // The file, empty: not in the manifest yet.
   Fault MakeIncrement(const Manifest::File& which, std::unique_ptr<DiskFile>& file);
-  // From now on it is the last of the log.
+  // From now on it is the last of the log; its name is durable before the manifest says it.
   Fault AddIncrement(const Manifest::File& which);
   // The manifest on disk is the one that is known here: after a fault it may be a newer one.
   bool IsAsKnown() const;
-  // What belongs to the log: lock, manifest and files, as they were when they were taken or named.
+  // A part of the log: lock, manifest or file, as it was when it was taken or named.
   struct Known {
     std::string path;
     DiskIdentity identity;
@@ -91,7 +92,7 @@ class LogFolder {
   // Removes a file that was to be the log's, if it is not.
   void Discard(const Manifest::File& which);
   uint64_t BytesOf(const Manifest::File& file) const;  // 0: not known
-  // From now on these two are the log. What they replace is removed.
+  // From now on these two are the log. The files that they replace are removed.
   Fault SwitchTo(const Manifest::File& base, const Manifest::File& increment);
 
  private:

@@ -122,8 +122,8 @@ LogReader::Item LogReader::ReadCount(char sign, int64_t max, size_t& at, int64_t
   return Item::kCommand;
 }
 
-// Nothing is put aside for what is only announced.
-// Words are noted as offsets while they are walked, since the window's memory moves when it grows.
+// Reserves nothing for words that are only announced. Notes words as offsets while it walks them,
+// since the window's memory moves when it grows.
 LogReader::Item LogReader::ReadCommand() {
   const size_t first_word = words_.size();
   size_t at = cursor_;
@@ -193,7 +193,7 @@ bool LogReader::TakeCommand() {
   return true;
 }
 
-// What is no line of ours (#TS: of Redis, a comment) is skipped, but counts in the digest.
+// A line that is not ours (#TS: of Redis, a comment) is skipped, but counts in the digest.
 bool LogReader::TakeLine() {
   std::string_view line = std::string_view(window_).substr(item_begin_, cursor_ - item_begin_);
   if (line.starts_with(kLogHeaderWord)) return TakeHeader(line);
@@ -217,7 +217,7 @@ bool LogReader::ReadClock(std::string_view line, LogClock& clock) {
   return true;
 }
 
-// What no mark proves may be anything.
+// A line that no mark proves may be anything.
 bool LogReader::TakeClock(std::string_view line) {
   LogClock clock;
   if (!marked_) return true;

@@ -98,7 +98,7 @@ void TurnWriter::Effect(int db, Args command, bool is_relative) {
   AppendLogCommand(bytes_, command);
 }
 
-// What follows is one transaction to whatever reads the log: all of it, or nothing.
+// Begins a group, one transaction to a reader of the log: all of it, or nothing.
 void TurnWriter::GroupBegin() {
   assert(open_group_at_ == kNone);
   NoteTime();
@@ -115,12 +115,11 @@ void TurnWriter::GroupEnd() {
   open_group_at_ = kNone;
 }
 
-// The usual turn hands its buffer over, without a copy; a group that is still open stays behind.
 std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at) {
   const size_t size = ready();
   assert(size > 0);
   std::string turn;
-  if (size == bytes_.size()) {
+  if (size == bytes_.size()) {  // the usual turn: no copy
     turn = std::exchange(bytes_, {});
     // The next turn is likely to be as long; a rare long one leaves no room behind.
     if (turn.capacity() <= kBytesKept) bytes_.reserve(turn.size());

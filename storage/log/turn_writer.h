@@ -16,9 +16,9 @@
 // the line alone, so that it can be believed where the turn is damaged. All are 16 hex digits.
 // <boot> is the machine's boot.
 //
-// All deadlines are Unix times. What is relative (those behind #R; leases, limiters and buckets
-// always) ends at a moment of engine time: the Unix time less <offset>, in ms, which is Unix time
-// minus engine time when it was written. Engine time goes on from server to server (Clock::Shift):
+// All deadlines are Unix times. A relative one (behind #R; of leases, limiters and buckets always)
+// ends at a moment of engine time: the Unix time less <offset>, in ms, which is Unix time minus
+// engine time when it was written. Engine time goes on from server to server (Clock::Shift):
 // <shift> is how far it is ahead of the machine's own, which counts on while that has not booted.
 #pragma once
 
@@ -44,7 +44,7 @@ inline constexpr uint64_t kSyncUnknown = UINT64_MAX;
 // Redis reads annotations into 128 bytes; a longer one would be two lines to it.
 inline constexpr size_t kLogLineBytesMax = 120;
 
-// Of who writes: engine time to Unix time, and how far it is shifted.
+// The writer's clock: engine time to Unix time, and how far it is shifted.
 struct LogClock {
   int64_t unix_offset_ms = 0;
   int64_t shift_ms = 0;
@@ -69,10 +69,10 @@ class TurnWriter {
   // Bytes of what may be written now: in a turn inside a script, only what came before its group.
   size_t ready() const { return open_group_at_ == kNone ? bytes_.size() : open_group_at_; }
   bool in_group() const { return open_group_at_ != kNone; }
-  // Takes those bytes, with the mark behind them. They will stand at offset `at` of the file.
-  // Precondition: ready() > 0.
+  // Takes those bytes, with the mark behind them; an open group stays. They will stand at offset
+  // `at` of the file. Precondition: ready() > 0.
   std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at);
-  // What is written next begins a file, or follows another writer: a database is selected anew.
+  // The next command begins a file, or follows another writer: a database is selected anew.
   // Precondition: nothing is left.
   void Restart() {
     selected_ = -1;

@@ -1,4 +1,4 @@
-// What containers of the library take of memory besides themselves, for accounts. All O(1), and
+// The memory that containers of the library take besides themselves, for accounts. All O(1), and
 // true of libstdc++ and abseil as Debian 12 has them.
 #pragma once
 
@@ -21,7 +21,7 @@ size_t HeapBytes(const std::vector<Item>& items) {
   return items.capacity() == 0 ? 0 : AllocatedSize(items.capacity() * sizeof(Item));
 }
 
-// Of an absl::flat_hash_map or _set: its slots, and a byte for each and for a group behind them.
+// An absl::flat_hash_map or _set has its slots, and a byte for each and for a group behind them.
 template <typename Table>
 size_t TableBytes(const Table& table) {
   using Item = typename Table::value_type;
@@ -31,7 +31,7 @@ size_t TableBytes(const Table& table) {
   return AllocatedSize(marks * alignof(Item) + table.capacity() * sizeof(Item));
 }
 
-// Of so many bytes for each item in tables that are filled between the half and seven eighths.
+// Room for items of so many bytes in tables that are filled between the half and seven eighths.
 constexpr size_t RoomOfTables(size_t bytes) { return bytes * 17 / 10; }
 
 // The least that an item of so many bytes takes in an absl::flat_hash_map or _set: a table is never

@@ -18,7 +18,6 @@ void SparsePages::Add(const Page& page) {
   pages_.push_back(page);
 }
 
-// O(n log n) in pages, of which a GiB has 16,000.
 void SparsePages::Choose() {
   const auto by_size_and_use = [](const Page& a, const Page& b) {
     return std::tie(a.block_bytes, a.blocks_used) < std::tie(b.block_bytes, b.blocks_used);
@@ -33,7 +32,8 @@ void SparsePages::Choose() {
   }
 }
 
-// Of one size, in the order of use. Pages of a single block come free without help.
+// The pages have one size of blocks, in the order of use. Pages of a single block come free without
+// help.
 void SparsePages::ChooseOf(std::vector<Page>::iterator first, std::vector<Page>::iterator last) {
   size_t used = 0, room = 0;
   for (auto page = first; page != last; ++page) {

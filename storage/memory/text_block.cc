@@ -89,8 +89,8 @@ TextBlock TextBlock::OfSize(size_t bytes) {
 
 // --- the text
 
-// What is a part of this block already fits, and is in its place before any of the block is given
-// up.
+// A text that is a part of this block already fits, and is in its place before any of the block is
+// given up.
 void TextBlock::Assign(std::string_view text) {
   const size_t kept = std::min(size_, text.size());
   if (kept > 0) std::memmove(data_, text.data(), kept);
@@ -107,7 +107,6 @@ void TextBlock::Append(std::string_view text) {
   size_ += text.size();
 }
 
-// For what is read straight into the text; Lengthen says how much came.
 std::span<char> TextBlock::Room(size_t bytes, size_t wanted) {
   if (size_ + bytes > capacity_) Move(size_ + std::max(bytes, wanted));
   if (mapped_) MakePages(data_ + size_, bytes);
@@ -133,8 +132,6 @@ void TextBlock::Clear(size_t from, size_t to) {
   if (to > page) madvise(Pages() + page, WholePages(to) - page, MADV_DONTNEED);
 }
 
-// The end is cut by Resize. The begin is cut by a pointer where the block is pages, and by a move
-// elsewhere.
 void TextBlock::Narrow(size_t begin, size_t bytes) {
   ABSL_HARDENING_ASSERT(begin <= size_ && bytes <= size_ - begin);
   Resize(begin + bytes);
@@ -152,9 +149,9 @@ void TextBlock::Narrow(size_t begin, size_t bytes) {
 
 void TextBlock::Reserve(size_t bytes) {
   if (bytes <= capacity_) return;
-  // The first block is made to measure: most strings never grow.
-  // Doubling up to kSlackMax, then a MiB more each time: mapped pages move without copying, so
-  // small steps cost little there, and a GiB does not reserve another.
+  // The first block is made to measure: most strings never grow. Then it doubles up to kSlackMax,
+  // and grows by a MiB each time: mapped pages move without copying, so small steps cost little
+  // there, and a GiB does not reserve another.
   Move(capacity_ == 0 ? bytes : bytes + std::min(bytes, kSlackMax));
 }
 
@@ -162,9 +159,9 @@ void TextBlock::ReserveClosely(size_t bytes) {
   if (bytes > capacity_) Move(bytes + (capacity_ == 0 ? 0 : std::min(bytes / 2, kSlackMax)));
 }
 
-// To a block of at least `capacity`. Precondition: that is more than it has.
-// Three ways: heap to heap by realloc, heap to pages by one copy, pages to more pages by mremap.
-// Never back: a block that has become mapped stays so.
+// To a block of at least `capacity`, in one of three ways: heap to heap by realloc, heap to pages
+// by one copy, pages to more pages by mremap. Never back: a block that has become mapped stays so.
+// Precondition: `capacity` is more than it has.
 void TextBlock::Move(size_t capacity) {
   ABSL_HARDENING_ASSERT(capacity > capacity_);
   if (capacity < kMappedAt) {
@@ -185,7 +182,6 @@ void TextBlock::Move(size_t capacity) {
   capacity_ = capacity;
 }
 
-// The front goes first, and what Narrow has cut off counts again as part of it.
 size_t TextBlock::FreePages(size_t budget) {
   if (!mapped_ || head_ + capacity_ == 0) return 0;
   data_ = Pages();

@@ -38,8 +38,8 @@ class TextBlock {
   TextBlock& operator=(TextBlock&& other) noexcept;
   ~TextBlock();
 
-  // So many bytes of undefined content, without room for more.
-  // For a result of known size that is written at once, as BITOP's.
+  // So many bytes of undefined content, without room for more: for a result of known size that is
+  // written at once, as BITOP's.
   static TextBlock OfSize(size_t bytes);
 
   size_t size() const { return size_; }
@@ -63,11 +63,11 @@ class TextBlock {
   void Lengthen(size_t bytes) { size_ += bytes; }
   // Zeros at the end, or fewer bytes.
   void Resize(size_t bytes);
-  // Keeps `bytes` of the text from `begin` on. Of a mapped one no byte is copied, and what lay
-  // before them stays readable where it is until the block is freed.
+  // Keeps `bytes` of the text from `begin` on. If it is mapped, no byte is copied, and the bytes
+  // before them stay readable where they are until the block is freed.
   void Narrow(size_t begin, size_t bytes);
-  // Gives whole pages in the front back to the system, for good: the text is not used any more but
-  // to be freed further. Returns how many of up to `budget`.
+  // Gives whole pages in the front back to the system, for good, with those that Narrow has cut
+  // off: the text is not used any more but to be freed further. Returns how many of up to `budget`.
   size_t FreePages(size_t budget);
 
  private:

@@ -49,7 +49,8 @@ uint64_t Word(const char* at) {
   return word;
 }
 
-// What the eight bytes of a word, the lowest first, do when `follow` more bytes follow the last.
+// The effect of the eight bytes of a word, the lowest first, when `follow` more bytes follow the
+// last.
 uint64_t Through(uint64_t word, size_t follow) {
   uint64_t crc = 0;
   for (size_t i = 0; i < 8; ++i) crc ^= kTables[follow + 7 - i][word >> 8 * i & 255];

@@ -28,8 +28,8 @@ namespace sluice {
 
 struct LockImage;
 
-// What values are made with, beside their content.
-// Limits decide which encoding a value gets, whatever its encoding was where it was written.
+// The terms under which values are made. Limits decide which encoding a value gets, whatever its
+// encoding was where it was written.
 struct RdbContext {
   Now now;
   bool compress = true;  // texts, when they are written
@@ -37,7 +37,7 @@ struct RdbContext {
   Set::Limits set;
   SortedSet::Limits sorted_set;
   ListLimits list;
-  // What is written of the use of a key, as the policy of eviction has it in an entry's access
+  // The use of a key that is written with it, as the policy of eviction has it in an entry's access
   // bits: for how long it was not used, or how often it was.
   enum class Use : uint8_t { kNotWritten, kIdle, kFrequency };
   Use use = Use::kNotWritten;

@@ -74,7 +74,7 @@ RdbFileReader::State RdbFileReader::Refuse(uint64_t offset, std::string_view wha
   return State::kFault;
 }
 
-// What the RdbReader has found wrong with `part`.
+// Refuses the file for the fault that the RdbReader has found in `part`.
 RdbFileReader::State RdbFileReader::RefuseAt(std::string_view part) {
   switch (reader_.fault()) {
     case RdbFault::kUnreadable:

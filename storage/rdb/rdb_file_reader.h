@@ -46,20 +46,20 @@ struct RdbFileKey {
   std::optional<uint8_t> frequency;  // of use, as Redis's LFU counts it
 };
 
-// What is wrong with a key, as a sentence without its offset; of a long name the beginning.
+// Says in a sentence, without its offset, what is wrong with a key; of a long name the beginning.
 std::string RdbKeyFault(const RdbFileKey& key, std::string_view what);
 
-// What was left out: with RdbFileOptions::skip_unknown what only a module can read; and always a
-// key whose value is empty, which bugs of Redis have written, or a hash whose fields have all
-// ended.
+// A part that was left out: with RdbFileOptions::skip_unknown one that only a module can read; and
+// always a key whose value is empty, which bugs of Redis have written, or a hash whose fields have
+// all ended.
 struct RdbLeftOut {
   std::string_view module;              // its type's name; empty: the value is
   std::optional<std::string_view> key;  // null: it is the module's own, beside keys
   uint64_t db = 0;
 };
 
-// Hears of each part in the file's order. What answers a string refuses the file with a sentence,
-// or goes on with an empty one. Views live during the call.
+// Hears of each part in the file's order. A method that answers a string refuses the file with a
+// sentence, or goes on with an empty one. Views live during the call.
 class RdbFileVisitor {
  public:
   virtual ~RdbFileVisitor() = default;
@@ -97,7 +97,8 @@ class RdbFileReader {
   // A sentence that begins with the offset, and the key where there is one. It names no file.
   const std::string& error() const { return error_; }
   uint64_t fault_offset() const { return fault_offset_; }
-  // Of what has been taken; at the end, of what follows the file (as an old log does its preamble).
+  // How many bytes have been taken; at the end, where the bytes behind the file begin (as an old
+  // log behind its preamble).
   uint64_t offset() const { return reader_.offset(); }
   int version() const { return version_; }             // 0 before the first Step
   bool has_checksum() const { return has_checksum_; }  // known at the end

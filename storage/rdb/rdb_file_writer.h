@@ -24,7 +24,7 @@ namespace sluice {
 
 class RdbFileWriter {
  public:
-  // What the sink is handed at once, at most.
+  // At most so much is handed to the sink at once.
   static constexpr size_t kPieceBytes = 16 * 1024;
 
   // Both are used as long as the writer lives. Without `checksum` 0 stands in its place, which says
@@ -40,8 +40,8 @@ class RdbFileWriter {
   // As it is at the context's moment, with fields of hashes that are over, but there. The bytes of
   // its value are in memory as a whole meanwhile.
   void Key(const Entry& entry);
-  // The same in pieces (LargeValueWriter), of which this is the first. What is written before the
-  // key is ended waits in memory, and stands behind it.
+  // The same in pieces (LargeValueWriter), of which this is the first. Other parts that are written
+  // before the key is ended wait in memory, and stand behind it.
   void BeginKey(const Entry& entry, std::string_view piece);
   void Piece(std::string_view piece);
   void EndKey();

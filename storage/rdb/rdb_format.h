@@ -24,9 +24,9 @@ inline constexpr uint16_t kRdbVersionFieldTtl = 12;  // Redis 7.4, which has dea
 inline constexpr uint16_t kRdbVersionMax = 12;       // the highest that is read
 inline constexpr uint16_t kRdbVersionValkey = 80;    // Valkey 9.0 went its own way
 inline constexpr size_t kRdbFooterBytes = 10;
-// What is longer is not compressed, and no text that is compressed may say that it is longer.
+// A longer text is not compressed, and no text that is compressed may say that it is longer.
 inline constexpr uint64_t kRdbCompressedTextMax = uint64_t{1} << 30;
-// Of a text in a file, unless its reader is told otherwise.
+// Most bytes of a text in a file, unless its reader is told otherwise.
 inline constexpr uint64_t kRdbStringBytesMax = uint64_t{1} << 30;
 // AUX field of our files: "1" says that deadlines which are not marked are relative
 // (rdb_file_reader.h).
@@ -75,7 +75,7 @@ constexpr RdbType RdbTypeOf(uint8_t code, bool is_valkey) {
   return type == RdbType::kHashListpackFieldTtlRc ? kNone : type;
 }
 
-// What a part of a file begins with, where it is no type of a value.
+// The first byte of a part of a file, where it is no type of a value.
 enum class RdbOpcode : uint8_t {
   kSlotSize = 244,
   kFunction = 245,
@@ -95,7 +95,7 @@ enum class RdbStringForm : uint8_t { kInt8 = 0, kInt16 = 1, kInt32 = 2, kLzf = 3
 
 enum class RdbQuicklistNode : uint8_t { kPlain = 1, kPacked = 2 };
 
-// What stands before each part of a module's value.
+// The mark before each part of a module's value.
 enum class RdbModulePart : uint8_t {
   kEnd = 0,
   kSigned = 1,

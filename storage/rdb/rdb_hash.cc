@@ -77,8 +77,8 @@ class HashMaker {
   std::unique_ptr<Hash> hash_;
 };
 
-// A count, and so many fields with how long after `earliest`, plus 1, each ends.
-// Hostile sums do not wrap: an end beyond int64 is a fault.
+// A count, and so many fields with how long after `earliest`, plus 1, each ends. Hostile sums do
+// not wrap: an end beyond int64 is a fault.
 bool ReadTimedFields(RdbReader& reader, int64_t earliest, HashMaker& maker) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const uint64_t after = reader.Length();

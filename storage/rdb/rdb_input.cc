@@ -15,7 +15,6 @@ RdbInput::RdbInput(ByteSource& source, uint64_t string_bytes_max)
       string_bytes_max_(string_bytes_max),
       piece_(std::make_unique_for_overwrite<char[]>(kPieceBytes)) {}
 
-// In long runs, not at each read: the checksum is fastest on many bytes at once.
 void RdbInput::Count(const char* until) {
   const auto end = static_cast<size_t>(until - piece_.get());
   assert(end >= counted_ && end <= filled_);
@@ -23,7 +22,6 @@ void RdbInput::Count(const char* until) {
   counted_ = end;
 }
 
-// What is taken is counted and dropped; the rest moves to the front; the source fills up behind it.
 std::string_view RdbInput::More(std::string_view rest, size_t bytes) {
   assert(bytes <= kPieceBytes);
   Count(piece_.get() + filled_ - rest.size());

@@ -18,20 +18,20 @@ namespace sluice {
 //                    ^ counted_                           ^ filled_ = end_offset_ in the file
 class RdbInput {
  public:
-  // What is read at once. A part of a value that has to lie in one piece is shorter than half.
+  // So much is read at once. A part of a value that has to lie in one piece is shorter than half.
   static constexpr size_t kPieceBytes = 64 * 1024;
 
   explicit RdbInput(ByteSource& source, uint64_t string_bytes_max = kRdbStringBytesMax);
 
   // `rest` is what of the bytes at hand has not been taken. Answers it with more behind it, at
-  // least `bytes` (up to kPieceBytes) if there are so many; what was answered before is void then.
+  // least `bytes` (up to kPieceBytes) if there are so many; earlier views are void then.
   std::string_view More(std::string_view rest, size_t bytes);
 
-  // Of the first byte of `rest` in the file.
+  // Where the first byte of `rest` is in the file.
   uint64_t OffsetOf(std::string_view rest) const { return end_offset_ - rest.size(); }
   // How many bytes can come at most, `rest` included.
   uint64_t Left(std::string_view rest) const;
-  // Of all before `rest`.
+  // The checksum of all before `rest`.
   uint64_t Crc(std::string_view rest);
 
   uint64_t end_offset() const { return end_offset_; }  // how much has been read
@@ -39,7 +39,8 @@ class RdbInput {
   uint64_t string_bytes_max() const { return string_bytes_max_; }
 
  private:
-  // Brings the checksum up to date.
+  // Brings the checksum up to date. Is called for long runs, not at each read: Crc64 is fastest on
+  // many bytes at once.
   void Count(const char* until);
 
   ByteSource& source_;

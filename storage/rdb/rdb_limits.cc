@@ -57,7 +57,7 @@ void ReadLog(ModuleReader& reader, const LimitConfig& config, const Now& now, Re
   int64_t first_ms = 0;
   ReadTicks(reader, now, [&](int64_t tick_ms, uint64_t shares) {
     if (left == whole) first_ms = tick_ms;
-    // What came within the tick that is now is booked on its end.
+    // A request within the tick that is now is booked on its end.
     if (shares > left || tick_ms - first_ms > config.period_ms) return reader.Fail();
     left -= shares;
     log.set_whole(config, static_cast<int64_t>(whole));
@@ -65,7 +65,7 @@ void ReadLog(ModuleReader& reader, const LimitConfig& config, const Now& now, Re
   });
 }
 
-// Of a new state. Bounds are those that the algorithms themselves rely on.
+// Reads into a new state. Bounds are those that the algorithms themselves rely on.
 void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, RequestLog* log) {
   const auto units = [&reader](int64_t most) {
     return static_cast<int64_t>(reader.Unsigned(0, static_cast<uint64_t>(most)));
@@ -81,7 +81,7 @@ void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, Request
       state.sliding.whole = units(kWholeMax);
       state.sliding.previous = units(state.sliding.whole == 0 ? config.max : state.sliding.whole);
       state.sliding.current = units(state.sliding.whole == 0 ? config.max : state.sliding.whole);
-      // What is admitted leaves room for a share of `previous`.
+      // `current`, as it was admitted, leaves room for a share of `previous`.
       if (state.sliding.current > kInt64Max - state.sliding.previous) reader.Fail();
       return;
     case LimitAlgorithm::kRolling:
@@ -113,8 +113,6 @@ LimitConfig ReadConfig(ModuleReader& reader) {
 
 }  // namespace
 
-// Configuration, ban, then the state: each of the last two behind a flag that says whether it is
-// there.
 LimiterParts::LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& out)
     : log_(limiter.log()), now_(now), writer_(kRdbLimiter, out) {
   const LimiterState& state = limiter.state();
@@ -158,7 +156,6 @@ void LimiterParts::WriteUsed(const LimiterState& state) {
   WriteMoment(before_ms_, now_, writer_);
 }
 
-// The requests as ticks, see WriteTicks.
 bool LimiterParts::WriteNext(size_t count) {
   for (; count > 0 && next_ < end_; --count, ++next_) {
     const int64_t tick_ms = log_->TickAt(next_);

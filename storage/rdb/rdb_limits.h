@@ -1,6 +1,6 @@
 // Limiters and leaky buckets in RDB form, as module values (rdb_module.h). All moments are Unix
-// times, so that every reader, whenever and wherever, sees the same ends. What has ended by the
-// time it is written is left out, so equal limiters are equal bytes.
+// times, so that every reader, whenever and wherever, sees the same ends. A part that has ended by
+// the time of writing is left out, so equal limiters are equal bytes.
 //
 //   sluicelim: algorithm | max | period in ms | burst | banned (0 1) [until in ms] | used (0 1)
 //              [WINDOW: end in ms | units       SLIDING: start in ms | whole | previous | current
@@ -37,9 +37,10 @@ inline constexpr RdbModuleType kRdbLargeBucket{"sluicebkt", 2};
 // A limiter in pieces. It must not change meanwhile.
 class LimiterParts {
  public:
-  // Writes what stands before its requests. All of these outlive the parts.
+  // Writes what stands before its requests: configuration, ban and state. All of these outlive the
+  // parts.
   LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& out);
-  // Up to so many requests; false: those were the last.
+  // Up to so many requests, as ticks; false: those were the last.
   bool WriteNext(size_t count);
 
  private:
@@ -70,7 +71,7 @@ class LargeBucketParts {
 void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& writer);
 void WriteLeakyBucket(const LeakyBucket& bucket, const Now& now, RdbWriter& writer);
 
-// Each takes the parts of its type; null at a fault. What is read may have ended: ask EndsAtMs.
+// Each takes the parts of its type; null at a fault. The value may have ended: ask EndsAtMs.
 std::unique_ptr<Limiter> ReadLimiter(ModuleReader& reader, const Now& now);
 std::unique_ptr<LeakyBucket> ReadLeakyBucket(ModuleReader& reader, const Now& now);
 std::unique_ptr<LeakyBucket> ReadLargeBucket(ModuleReader& reader, const Now& now);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kNodeBytes = 8192;  // as list-max-listpack-size -2
 
-// Of the text of a number.
+// The length of a number as text.
 size_t TextBytes(int64_t number) {
   char text[kInt64TextMax];
   return static_cast<size_t>(FormatInt64(text, number) - text);

@@ -12,8 +12,8 @@ namespace {
 
 // --- writing
 
-// As it is once leases that are over have ended; null when nothing is left of it.
-// The order of ends is that of Lock::Expire: the lease, then the sessions, then MINHOLD.
+// The holder once leases that are over have ended; null when nothing is left of it. The order of
+// ends is that of Lock::Expire: the lease, then the sessions, then MINHOLD.
 std::optional<LockHolder> Settled(const LockHolder& holder, const Now& now) {
   if (holder.EndsAtMs() > now.ms()) return holder;
   LockHolder settled = holder;

@@ -33,7 +33,7 @@ inline constexpr RdbModuleType kRdbLargeLock{"sluicelck", 4};
 inline constexpr RdbModuleType kRdbUntimedLock{"sluicelck", 1};  // as it was before
 inline constexpr RdbModuleType kRdbLargeUntimedLock{"sluicelck", 2};
 
-// What a file says of a lock. Whose session a holder was bound to it cannot say, only that it was:
+// A lock as a file has it. The file says that a holder was bound to a session, not to which:
 // `sessions` is kSessionElsewhere then. No session is to be notified.
 struct LockImage {
   LockShape shape;

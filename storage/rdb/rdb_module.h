@@ -16,8 +16,8 @@
 
 namespace sluice {
 
-// What a type of ours is called: nine letters, digits, '-' or '_'; and the newest version of its
-// form, 0 .. 1023.
+// The name of a type of ours: nine letters, digits, '-' or '_'; and the newest version of its form,
+// 0 .. 1023.
 struct RdbModuleType {
   std::string_view name;
   uint64_t version = 1;
@@ -25,7 +25,7 @@ struct RdbModuleType {
   uint64_t id() const;
 };
 
-// Of an id that anyone may have written.
+// The name in an id, which may come from anywhere.
 std::string RdbModuleName(uint64_t id);
 inline uint64_t RdbModuleVersion(uint64_t id) { return id & 1023; }
 

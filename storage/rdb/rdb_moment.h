@@ -1,6 +1,5 @@
-// Moments in files: Unix times in ms or us, whatever the engine time of writer and reader.
-// Their bounds, far beyond what any command makes, keep sums and products of them within 64 and 128
-// bits.
+// Moments in files: Unix times in ms or us, whatever the engine time of writer and reader. Their
+// bounds, far beyond what any command makes, keep sums and products of them within 64 and 128 bits.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,7 @@ std::string RdbReader::Bytes(uint64_t bytes) {
   if (!Promised(bytes)) return {};
   if (bytes <= bytes_.size()) return std::string(Raw(bytes));
   std::string text;
-  // What is left of a file is known, of a connection it is not: then the string grows as it comes.
+  // A file's end is known, a connection's is not: then the string grows as it comes.
   if (Left() != ByteSource::kUnknown) text.reserve(bytes);
   InPieces(bytes, [&text](std::string_view piece) { text.append(piece); });
   return ok() ? text : std::string();

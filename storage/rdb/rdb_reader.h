@@ -41,9 +41,9 @@ class RdbReader {
   // Notes what was not as it should be, and was told from the rest: "length". Each at most once a
   // value.
   void Mend(std::string_view what);
-  // What was noted since the last call, as a list of words; empty: nothing.
+  // Takes the notes since the last call, a list of words; empty: none.
   std::string TakeMended() { return std::exchange(mended_, {}); }
-  // Of what has been taken; after a fault, where that was.
+  // How many bytes have been taken; after a fault, where that was.
   uint64_t offset() const { return failed() ? fault_offset_ : Offset(); }
   // The checksum of what has been taken. Only of an input.
   uint64_t Crc() { return input_->Crc(bytes_); }
@@ -57,7 +57,7 @@ class RdbReader {
   float Float();        // 4 bytes
   int64_t Int64();      // 8 bytes, little-endian
   int64_t Int32();      // 4 bytes, little-endian
-  // Of a file not more than RdbInput::kPieceBytes; the view is void with the next read.
+  // From a file not more than RdbInput::kPieceBytes; the view is void with the next read.
   std::string_view Raw(size_t bytes);
 
  private:

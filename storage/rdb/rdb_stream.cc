@@ -1,7 +1,7 @@
-// See rdb_stream.h. What is read is validated as it is built: ids must grow, and every pending
-// entry has one owner. What the entries tell by themselves (the stream's length, its last id, how
-// many of a chunk are deleted) is taken from them, whatever the file says of it; then the reader is
-// told what did not fit (RdbReader::Mend).
+// See rdb_stream.h. A stream is validated as it is built: ids must grow, and every pending entry
+// has one owner. Facts that the entries tell by themselves (the stream's length, its last id, how
+// many of a chunk are deleted) are taken from them, whatever the file says of it; then the reader
+// is told what did not fit (RdbReader::Mend).
 #include "storage/rdb/rdb_stream.h"
 
 #include <algorithm>

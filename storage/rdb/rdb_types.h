@@ -1,4 +1,4 @@
-// What types of RDB are called, in listings and in sentences.
+// The names of RDB's types, in listings and in sentences.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace sluice {
 
-// As TYPE says it, and in which form the file has it: "hash" and "ziplist". Both are empty for what
-// is no type. What a module's value is, its own name says.
+// As TYPE says it, and in which form the file has it: "hash" and "ziplist". Both are empty for a
+// byte that is no type. A module's value says by its own name what it is.
 struct RdbTypeName {
   RdbType type;
   std::string_view name;

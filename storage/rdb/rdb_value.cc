@@ -49,7 +49,8 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
   write(ValueOf<T>(entry), writer);
 }
 
-// What is packed in its entry is unpacked to be written: one form in files, whichever is in memory.
+// A value that is packed in its entry is unpacked to be written: one form in files, whichever is in
+// memory.
 template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
 void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
   if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
@@ -223,7 +224,7 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 
 std::string WriteDump(const Entry& entry, const RdbContext& context) {
   std::string dump;
-  // A long text is copied once. What of the room is not needed is never touched.
+  // A long text is copied once. Room that is not needed is never touched.
   constexpr size_t kFrameBytesMax = 32;
   if (entry.is_string()) dump.reserve(entry.TextBytes() + kFrameBytesMax);
   WriteRdbValue(entry, context, dump);

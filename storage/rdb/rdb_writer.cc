@@ -17,7 +17,6 @@ constexpr size_t kCompressFrom = 21;    // bytes; less is not worth it
 
 }  // namespace
 
-// 10 -> 0a    300 -> 41 2c    70000 -> 80 00 01 11 70
 void RdbWriter::Length(uint64_t length) {
   if (length < 1u << 6) return Byte(static_cast<uint8_t>(length));
   if (length < 1u << 14) return BigEndian(length | 0x4000, 2);
@@ -26,7 +25,6 @@ void RdbWriter::Length(uint64_t length) {
   BigEndian(length, is_short ? 4 : 8);
 }
 
-// As Redis's rdbSaveRawString: a short integer as such, a long text compressed, else as it is.
 void RdbWriter::String(std::string_view text) {
   if (text.size() <= kIntegerTextMax) {
     const std::optional<int64_t> number = ParseInt64(text);

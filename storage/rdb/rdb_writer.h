@@ -21,9 +21,10 @@ class RdbWriter {
   void Byte(uint8_t byte) { out_.push_back(static_cast<char>(byte)); }
   void Type(RdbType type) { Byte(static_cast<uint8_t>(type)); }
   void Opcode(RdbOpcode code) { Byte(static_cast<uint8_t>(code)); }
-  // As rdb_format.h has it, in the shortest form.
+  // As rdb_format.h has it, in the shortest form: 10 is 0a, 300 is 41 2c, 70000 is 80 00 01 11 70.
   void Length(uint64_t length);
-  // As a number, or compressed, where that is shorter.
+  // As Redis's rdbSaveRawString: a short integer as such, a long text compressed where that is
+  // shorter, else as it is.
   void String(std::string_view text);
   void Integer(int64_t value);  // a string that is a number
   void Double(double value);    // 8 bytes

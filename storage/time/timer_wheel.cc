@@ -68,9 +68,9 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   const int64_t target = Clamp(now_ms);
   bool late_taken = false;  // once a call, and after what an unfinished cascade has for this tick
   size_t spent = 0;
-  // What is unfinished has precedence: a detached slot that moves down, then what is due at this
-  // tick, then a step to the next slot. A budget that ends leaves the lists as they are for the
-  // next call.
+  // Unfinished work has precedence: a detached slot that moves down, then what is due at this tick,
+  // then a step to the next slot. A budget that ends leaves the lists as they are for the next
+  // call.
   while (true) {
     if (cascading_.linked()) {
       if (spent == budget) break;
@@ -105,10 +105,9 @@ size_t TimerWheel::Advance(int64_t now_ms, size_t budget,
   return spent;
 }
 
-// Every slot's place depends on the wheel's time, so all nodes are gathered into one list and
-// placed anew: into slots where their deadline is still to come at the earlier time, else into
-// late_.
 void TimerWheel::TurnBack(int64_t now_ms) {
+  // Every slot's place depends on the wheel's time, so all nodes are gathered into one list and
+  // placed anew: into slots where their deadline is still to come, else into late_.
   assert(!advancing_ && now_ms < now_ms_);
   TimerNode all;
   all.deadline_[0] = kNoSlot;
@@ -189,7 +188,6 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
 
 // --- slots
 
-// Into its slot, or into the list `reached` when the wheel's time is there already.
 void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   const int64_t deadline = node.deadline_ms();
   if (deadline <= now_ms_) return Append(reached, node);

@@ -38,7 +38,7 @@
 
 namespace sluice {
 
-// What the node belongs to: the owner of a fired node is found by its kind.
+// The kind of a node's owner, by which the owner of a fired node is found.
 enum class TimerKind : uint8_t { kEntry = 0, kTask = 1, kValue = 2, kReserved3 = 3 };
 
 // 18 bytes, alignment 2, inside what it times. Not copyable: its address is in its neighbours.
@@ -84,8 +84,8 @@ class TimerWheel {
   // renewed again and again costs a store of six bytes a time. Precondition: linked.
   void Postpone(TimerNode& node, int64_t deadline_ms);
   void Cancel(TimerNode& node);  // unlinked nodes are left alone
-  // `to` takes the place of `from` in its list, deadline included (its owner moved in memory). Of
-  // an unlinked `from` only the deadline is taken. Precondition: !to.linked(). `from` is unlinked
+  // `to` takes the place of `from` in its list, deadline included (its owner moved in memory); from
+  // an unlinked `from` it takes only the deadline. Precondition: !to.linked(). `from` is unlinked
   // after.
   void Relocate(TimerNode& from, TimerNode& to);
 
@@ -149,7 +149,8 @@ class TimerWheel {
   static void Append(TimerNode& head, TimerNode& node);
   static void Splice(TimerNode& from_head, TimerNode& to_head);
 
-  // Linking and unlinking: all O(1).
+  // Linking and unlinking: all O(1). Place links into the node's slot, or into `reached` when the
+  // wheel's time is there already.
   void Place(TimerNode& node, TimerNode& reached);
   void Unlink(TimerNode& node);
   void MarkEmpty(TimerNode& head);

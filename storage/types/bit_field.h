@@ -19,7 +19,7 @@ struct FieldType {
 // "i8", "u63" ...; null for anything else.
 std::optional<FieldType> ParseFieldType(std::string_view text);
 
-// What becomes of a value that its field cannot hold.
+// Says what becomes of a value that its field cannot hold.
 enum class FieldOverflow : uint8_t {
   kWrap,      // the lowest bits are kept
   kSaturate,  // the nearest value that fits

@@ -24,14 +24,14 @@ ByteBlock& ByteBlock::operator=(ByteBlock other) noexcept {
 
 ByteBlock::~ByteBlock() { std::free(data_); }
 
-// What follows moves before the block shrinks and after it has grown, as the other way round it
-// would be cut off, or have no room yet.
 char* ByteBlock::Splice(size_t at, size_t old_bytes, size_t new_bytes) {
   const size_t before = size_;
   ABSL_HARDENING_ASSERT(at <= before && old_bytes <= before - at);
   const size_t after = before - old_bytes + new_bytes;
   ABSL_HARDENING_ASSERT(after <= UINT32_MAX);
   const size_t tail = before - at - old_bytes;
+  // The tail moves before the block shrinks and after it has grown, as the other way round it would
+  // be cut off, or have no room yet.
   if (after < before && tail > 0) {
     std::memmove(data_ + at + new_bytes, data_ + at + old_bytes, tail);
   }

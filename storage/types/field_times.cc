@@ -14,9 +14,8 @@ const Member* FieldOrder::FirstDue(int64_t ms) const {
   return !empty() && first_ms() <= ms ? order_.begin()->second : nullptr;
 }
 
-// A wall clock that was stepped back has it counted anew.
 size_t FieldOrder::CountDue(int64_t ms) const {
-  if (ms < counted_ms_) {
+  if (ms < counted_ms_) {  // a wall clock was stepped back
     due_ = static_cast<size_t>(std::distance(order_.begin(), order_.upper_bound(ms)));
   } else if (!empty() && last_ms() > counted_ms_) {
     for (auto at = order_.upper_bound(counted_ms_); at != order_.end() && at->first <= ms; ++at)

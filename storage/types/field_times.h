@@ -1,5 +1,5 @@
 // FieldTimes: which fields of a hash have deadlines, earliest first. Made with the first of them.
-// Those that end together do so in the order of their names: the same in every run.
+// Fields that end together do so in the order of their names: the same in every run.
 //
 // Relative deadlines are engine times and absolute ones Unix times, which a step of the wall clock
 // moves against each other: so there are two orders, and the earliest is one of two.

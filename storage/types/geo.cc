@@ -87,7 +87,7 @@ double LatitudeDistance(double a, double b) {
   return kEarthRadiusMetres * std::fabs(Radians(b) - Radians(a));
 }
 
-// What a cast to an unsigned number makes of any double on x86-64, where Redis relies on it.
+// Makes of any double what a cast to an unsigned number does on x86-64, where Redis relies on it.
 uint64_t BitsOfScore(double score) {
   constexpr double kTop = 0x1p63;
   if (score >= kTop) return score < 2 * kTop ? static_cast<uint64_t>(score) : 0;
@@ -197,10 +197,9 @@ ScoreRange ScoresOf(const Cell& cell) {
 
 }  // namespace
 
-// How Redis searches (geohashCalculateAreasByShapeWGS84): a grid so coarse that the shape lies
-// within nine cells, then those of the nine that it can reach. Each cell is one range of scores;
-// what lies in a range and outside of the shape is sorted out by Holds.
 absl::InlinedVector<ScoreRange, 9> GeoShape::Scores() const {
+  // As Redis searches (geohashCalculateAreasByShapeWGS84): a grid so coarse that the shape lies
+  // within nine cells, then those of the nine that it can reach. Each cell is one range of scores.
   const double half_diagonal = std::sqrt((width / 2) * (width / 2) + (height / 2) * (height / 2));
   const double radius_metres = (is_box ? half_diagonal : radius) * unit_metres;
   const Bounds bounds = BoundsOf(*this);

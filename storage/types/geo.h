@@ -52,8 +52,8 @@ struct GeoShape {
 
   // Whether it holds the point; then `metres` is how far that is from the centre.
   bool Holds(const GeoPoint& point, double& metres) const;
-  // Ranges that together hold the scores of all points inside, in the order of the search.
-  // At most nine; O(1), whatever the set holds.
+  // Ranges that together hold the scores of all points inside, in the order of the search; points
+  // outside, which they hold too, are for Holds. At most nine; O(1), whatever the set holds.
   absl::InlinedVector<ScoreRange, 9> Scores() const;
 };
 

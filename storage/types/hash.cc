@@ -36,9 +36,9 @@ const Member* Hash::FindLive(std::string_view name, const Now& now) const {
   return member && !member->Expired(now) ? member : nullptr;
 }
 
-// In a pack every second element is a name, and the search steps over values.
 bool Hash::Get(std::string_view name, const Now& now, FieldValue& value) const {
   if (!table_) {
+    // Every second element is a name: the search steps over values.
     const auto at = pack_.Find(name, pack_.begin(), kEach);
     if (at == pack_.end()) return false;
     value.text = pack_.At(pack_.Next(at)).Text(value.scratch);
@@ -81,12 +81,12 @@ uint64_t Hash::Scan(uint64_t cursor, size_t count, const Now& now, Visit visit,
   return 0;
 }
 
-// Fields that are over must not be chosen: with deadlines all are walked, and selected on the way.
 void Hash::Sample(size_t count, Random& random, const Now& now, Visit visit) const {
   if (table_ && !has_deadlines()) {
     return table_->map.Sample(count, random,
                               [&](const Member& member) { visit(member.key(), member.value()); });
   }
+  // Fields that are over must not be chosen: with deadlines all are walked.
   Selection selection(count, CountLive(now), random);
   Scan(0, SIZE_MAX, now, [&](std::string_view name, std::string_view value) {
     if (selection.Take()) visit(name, value);
@@ -118,10 +118,9 @@ void Hash::DrawFromPack(Random& random, VisitSome visit) const {
 
 // --- changing
 
-// All fields move at once: a pack is bounded by its limits, or by 1 GiB where those were set
-// higher.
 bool Hash::LeavePack(HashKeys& hash_keys) {
   auto table = std::make_unique<Table>(hash_keys);
+  // All at once: a pack is bounded by its limits, or by 1 GiB where those were set higher.
   bool differ = true;
   ForEach({}, [&](std::string_view name, std::string_view value) {
     differ = table->map.Put(name, {.value = value}) && differ;
@@ -143,8 +142,6 @@ void Hash::Put(std::string_view name, const MemberContent& content) {
   if (timed) times->Add(*table_->map.Find(name));
 }
 
-// Three forms: a pack, a table, and a table with deadlines. A field whose time is over counts as
-// new, though it may still stand there.
 bool Hash::Set(std::string_view name, std::string_view value, const Limits& limits, const Now& now,
                Ttl ttl) {
   const size_t longest = std::max(name.size(), value.size());
@@ -176,7 +173,6 @@ bool Hash::Set(std::string_view name, std::string_view value, const Limits& limi
   return created;
 }
 
-// A pack would be looked through for each of its fields.
 bool Hash::Load(std::string_view name, std::string_view value, const Limits& limits,
                 const Now& now) {
   if (table_) return Set(name, value, limits, now);
@@ -190,12 +186,10 @@ bool Hash::Load(std::string_view name, std::string_view value, const Limits& lim
 
 bool Hash::AllDiffer() const { return table_ || pack_.AllDiffer(kEach); }
 
-// "listpackex" is told as long as Redis would have one; here it is a table all along.
 void Hash::NoteSize(size_t text_bytes, const Limits& limits) {
   if (text_bytes > limits.text_bytes || size() > limits.fields) table_->counts_as_list = false;
 }
 
-// A field whose time is over is left for the timer: to the caller it is not there.
 bool Hash::Erase(std::string_view name, const Now& now) {
   if (!table_) {
     const auto at = pack_.Find(name, pack_.begin(), kEach);
@@ -204,14 +198,13 @@ bool Hash::Erase(std::string_view name, const Now& now) {
     return true;
   }
   if (!table_->times) return table_->map.Erase(name);
+  // A field whose time is over is left for the timer.
   const Member* const member = FindLive(name, now);
   if (!member) return false;
   table_->times->Remove(*member);
   return table_->map.Erase(name);
 }
 
-// The content is handed back to the map as it is: views of the member's own bytes, which Put
-// allows.
 void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits) {
   if (!table_) {
     if (deadline.none()) return;
@@ -219,12 +212,11 @@ void Hash::SetDeadline(std::string_view name, const Deadline& deadline, const Li
     table_->counts_as_list = true;
   }
   const Member* const member = table_->map.Find(name);
-  MemberContent content = member->content();
+  MemberContent content = member->content();  // views of the member's bytes, which Put allows
   content.deadline = deadline;
   Put(name, content);
 }
 
-// Visited before it is freed: the caller tells of it by its name.
 size_t Hash::TakeExpired(const Now& now, size_t budget, Visit visit) {
   size_t taken = 0;
   if (!has_deadlines()) return taken;
@@ -232,7 +224,7 @@ size_t Hash::TakeExpired(const Now& now, size_t budget, Visit visit) {
   for (; taken < budget; ++taken) {
     const Member* const member = times.FirstDue(now);
     if (!member) break;
-    visit(member->key(), member->value());
+    visit(member->key(), member->value());  // before it is freed
     times.Remove(*member);
     table_->map.Erase(member->key());
   }

@@ -53,7 +53,7 @@ class Hash final : public Value {
   // False when the field is missing, or its time is over.
   bool Get(std::string_view name, const Now& now, FieldValue& value) const;
   bool Has(std::string_view name, const Now& now) const;
-  // In a pack in order. What is visited lives during the visit alone.
+  // In a pack in order. Texts live during their visit alone.
   void ForEach(const Now& now, Visit visit) const;
   // As SplitMap::Scan; a pack is visited whole, whatever the cursor.
   uint64_t Scan(uint64_t cursor, size_t count, const Now& now, Visit visit,
@@ -102,8 +102,8 @@ class Hash final : public Value {
     bool counts_as_list = false;
   };
 
-  // From a pack into a table: once in the life of a hash.
-  // False where two of its names are equal, of which one stays.
+  // From a pack into a table: once in the life of a hash. False where two of its names are equal,
+  // of which one stays.
   bool LeavePack(HashKeys& hash_keys);
   void Put(std::string_view name, const MemberContent& content);
   // For OBJECT ENCODING: whether Redis would still have a list.

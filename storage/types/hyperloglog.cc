@@ -129,7 +129,7 @@ Change RaiseDense(std::string& text, const Place& place) {
   return Change::kDone;
 }
 
-// Of thousands of sketches in one request: runs of zeros, which are half of them and nearly all
+// For thousands of sketches in one request: runs of zeros, which are half of them and nearly all
 // registers, are stepped over. It takes a quarter of the time of ForEachRun.
 bool MergeSparse(Registers& registers, std::string_view text) {
   size_t first = 0;

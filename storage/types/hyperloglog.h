@@ -55,8 +55,7 @@ bool IsOverlong(std::string_view text);
 Change Raise(std::string& text, const Place& place, size_t sparse_bytes_max);
 bool MakeDense(std::string& text);  // false: it is corrupt, and unchanged
 
-// Raises `registers` to those of `text`; false: it is corrupt.
-// O(16384) in either form.
+// Raises `registers` to those of `text`; false: it is corrupt. O(16384) in either form.
 bool MergeInto(Registers& registers, std::string_view text);
 uint64_t Estimate(const Registers& registers);
 

@@ -1,5 +1,5 @@
 // IntSet: integers in ascending order, as narrow as the widest of them needs: 2, 4 or 8 bytes each.
-// What small sets of numbers are kept in.
+// Small sets of numbers are kept in it.
 //
 // Looking up is a binary search; adding and removing move what is above: for some hundreds of
 // numbers. Widths only grow.

@@ -13,8 +13,8 @@ template class SegmentTableOf<ScoredMember>;
 
 // --- reading
 
-// In the order of scores, so that every insert is at the end of the tree, whose leaves fill up.
 LargeSortedSet::LargeSortedSet(const LargeSortedSet& other) : LargeSortedSet(*other.hash_keys_) {
+  // In the order of scores every insert is at the end of the tree, whose leaves fill up.
   for (Place at = other.At(0); !at.at_end(); at.Next()) {
     Insert(at.member().key(), at.member().score());
   }
@@ -56,8 +56,8 @@ void LargeSortedSet::Insert(HashedKey name, double score) {
   tree_.Insert(member);
 }
 
-// Each step of a look-up is done for all of them before the next: their cache misses overlap.
 bool LargeSortedSet::Add(std::span<const NewMember> members) {
+  // Each step of a look-up is done for all of them before the next: their cache misses overlap.
   std::array<HashedKey, NewMember::kTogetherMax> names;
   assert(members.size() <= names.size());
   for (size_t i = 0; i < members.size(); ++i) {
@@ -90,10 +90,9 @@ void LargeSortedSet::Free(ScoredMember& member) {
   ScoredMember::Free(&member);
 }
 
-// The members by way of the table, then the tree's leaves, which point at freed members and are not
-// looked into.
 size_t LargeSortedSet::FreeSome(size_t budget) {
   const size_t freed = index_.Drain(budget, [this](ScoredMember& member) { Free(member); });
+  // The tree's leaves point at freed members, and are not looked into.
   return freed < budget ? freed + tree_.FreeLeaves(budget - freed) : freed;
 }
 

@@ -29,8 +29,8 @@ constexpr uint64_t LcsTableBytes(uint64_t a_bytes, uint64_t b_bytes) {
   return (a_bytes + 1) * (b_bytes + 1) * sizeof(uint32_t);
 }
 
-// Null when there is no memory for its table.
-// O(a x b) in time and memory: callers bound LcsTableBytes first.
+// Null when there is no memory for its table. O(a x b) in time and memory: callers bound
+// LcsTableBytes first.
 std::optional<Lcs> FindLcs(std::string_view a, std::string_view b);
 // The length alone needs two rows of the table.
 size_t LcsLength(std::string_view a, std::string_view b);

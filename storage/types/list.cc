@@ -31,7 +31,6 @@ std::unique_ptr<ListChunk> ChunkOf(const ListItem& item, const ListLimits& limit
 
 }  // namespace
 
-// As Redis: 0 counts as 1 element, below -5 counts as -5.
 ListLimits ListLimits::Of(int64_t size) {
   if (size >= 0) return {.chunk_elements = static_cast<size_t>(std::max<int64_t>(size, 1))};
   const auto at =
@@ -119,7 +118,6 @@ void List::Walk(size_t index, ListEnd towards, Visit visit) const {
   }
 }
 
-// The text is put into its kept form once, and compared as bytes.
 void List::Find(std::string_view text, ListEnd towards, size_t looks,
                 absl::FunctionRef<bool(size_t index)> found) const {
   const ListItem item(text);
@@ -243,7 +241,6 @@ void List::InsertAt(Place place, const ListItem& item, const ListLimits& limits)
   JoinNext(std::prev(JoinNext(Add(chunk, ChunkOf(item, limits)))));
 }
 
-// Chunk by chunk in the direction of the search; empty ones go, small ones join what is behind.
 size_t List::Remove(std::string_view text, size_t max, ListEnd from) {
   const ListItem item(text);
   size_t removed = 0;

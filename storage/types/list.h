@@ -29,9 +29,10 @@ struct ListLimits {
   size_t chunk_elements = SIZE_MAX;
   size_t alone_bytes = SIZE_MAX;
 
-  // What list-max-listpack-size says: a chunk's elements; -1 to -5 mean its 4 to 64 kilobytes.
+  // As list-max-listpack-size says: a chunk's elements, of which 0 counts as 1; -1 to -5 mean its 4
+  // to 64 kilobytes, and anything below counts as -5.
   static ListLimits Of(int64_t size);
-  // What the 15 bits of an offset cannot reach, or what DEBUG QUICKLIST-PACKED-THRESHOLD says.
+  // Whether 15 bits of an offset cannot reach it, or DEBUG QUICKLIST-PACKED-THRESHOLD says so.
   bool KeepsAlone(const ListItem& item) const {
     if (item.integer() || item.size() == 0) return false;
     return item.size() > ListChunk::kBytesMax - sizeof(uint16_t) || item.size() >= alone_bytes;

@@ -42,7 +42,7 @@ class ListBuilder {
   const ListLimits limits_;
   const size_t chunk_bytes_;
   std::unique_ptr<List> list_;
-  // Of the chunk that is being filled; with room for a word behind its last element.
+  // The chunk that is being filled, with room for a word behind its last element.
   std::unique_ptr<uint16_t[]> slots_;
   std::unique_ptr<char[]> bytes_;
   size_t count_ = 0;

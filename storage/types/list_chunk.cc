@@ -77,7 +77,6 @@ std::string_view ListChunk::BytesAt(size_t index) const {
 
 // --- changing
 
-// The front is the mirror image: slots and bytes grow towards lower places.
 void ListChunk::Push(ListEnd at, const ListItem& item) {
   ABSL_HARDENING_ASSERT(HasRoomFor(item.size()));
   const size_t size = item.size();
@@ -87,6 +86,7 @@ void ListChunk::Push(ListEnd at, const ListItem& item) {
     last_ = static_cast<uint16_t>(last_ + size);
     block_[slot_first_ + count_] = Slot(last_, item.integer());
   } else {
+    // The mirror image: slots and bytes grow towards lower places.
     if (first_ < size || slot_first_ == 0) MakeRoom(at, size);
     block_[--slot_first_] = Slot(first_, item.integer());
     first_ = static_cast<uint16_t>(first_ - size);
@@ -130,9 +130,8 @@ void ListChunk::Erase(size_t index, size_t count) {
   FitIfSparse();
 }
 
-// Two passes: how many there are (to know which are the last ones), then what stays moves together.
 size_t ListChunk::EraseEqual(const ListItem& item, size_t max, ListEnd from) {
-  size_t equal = 0;
+  size_t equal = 0;  // says which are the last ones
   for (size_t i = 0; i < count(); ++i) equal += Holds(i, item);
   const size_t erased = std::min(equal, max);
   if (erased == 0) return 0;
@@ -165,7 +164,6 @@ size_t ListChunk::EraseEqual(const ListItem& item, size_t max, ListEnd from) {
   return erased;
 }
 
-// By a copy of the whole, of which each half keeps its part.
 std::unique_ptr<ListChunk> ListChunk::SplitOff(size_t index) {
   ABSL_HARDENING_ASSERT(!large() && index <= count_);
   std::unique_ptr<ListChunk> tail = Clone();
@@ -204,12 +202,12 @@ void ListChunk::MakeRoom(ListEnd at, size_t size) {
   at == ListEnd::kBack ? Rebuild({}, room) : Rebuild(room, {});
 }
 
-// Every slot is rebased: the first element begins at front.bytes afterwards.
 void ListChunk::Rebuild(Room front, Room back) {
   const size_t in_use = static_cast<size_t>(last_ - first_);
   const size_t slots_max = front.slots + count_ + back.slots;
   const size_t bytes_max = front.bytes + in_use + back.bytes;
   std::unique_ptr<uint16_t[]> block = NewBlock(slots_max * sizeof(uint16_t) + bytes_max);
+  // Every slot is rebased: the first element begins at front.bytes afterwards.
   for (size_t i = 0; i < count_; ++i) {
     block[front.slots + i] =
         static_cast<uint16_t>(slot(i) - (first_ << 1) + static_cast<int>(front.bytes << 1));

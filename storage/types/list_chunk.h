@@ -8,8 +8,8 @@
 //
 // Both areas may have room at either end, so that pushing and popping at both ends moves nothing,
 // and the slots find any element at once. A block that has run out is followed by the next size
-// that malloc has, its room in the direction of the push. What an offset of 15 bits cannot reach is
-// kept alone: a large chunk has one element, a block of its exact size and no slots.
+// that malloc has, its room in the direction of the push. An element that 15 bits of offset cannot
+// reach is kept alone: a large chunk has one element, a block of its exact size and no slots.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
 
   size_t count() const { return large_bytes_ ? 1 : count_; }
   bool large() const { return large_bytes_ != 0; }
-  // What the elements take with their slots; without room and header.
+  // The bytes of the elements and their slots, without room and header.
   size_t used_bytes() const {
     return large() ? large_bytes_ : count_ * sizeof(uint16_t) + last_ - first_;
   }
@@ -99,7 +99,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
     size_t slots = 0;
   };
 
-  // Of one that is not large: of both areas.
+  // The bytes of both areas. Precondition: not large.
   size_t block_bytes() const { return slots_max_ * sizeof(uint16_t) + bytes_max_; }
   // Where element `index` ends, times two, plus 1 for an integer.
   uint16_t slot(size_t index) const { return block_[slot_first_ + index]; }

@@ -20,8 +20,8 @@ uint64_t Load(std::string_view bytes, size_t at) {
 
 }  // namespace
 
-// '9' bounds the first character, which turns away most texts before they are parsed.
 ListItem::ListItem(std::string_view text) : text_(text) {
+  // '9' bounds the first character, which turns away most texts before they are parsed.
   if (text.empty() || text.size() > kInt64TextMax || text[0] > '9') return;
   const std::optional<int64_t> number = ParseInt64(text);
   if (!number) return;

@@ -18,7 +18,7 @@ Member::Shape::Shape(std::string_view name, const MemberContent& content)
   if (content.deadline.kind == Deadline::Kind::kUnix) flags |= kUnix;
 }
 
-// What malloc makes of it anyhow.
+// As much as malloc makes of it anyhow.
 size_t Member::Shape::BlockBytes() const {
   const size_t lengths = ((flags & kWide) != 0 ? 4 : 1) * ((flags & kValue) != 0 ? 2 : 1);
   const size_t bytes = 1 + lengths + ((flags & kDeadline) != 0 ? 8 : 0) + name_bytes + value_bytes;

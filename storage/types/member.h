@@ -18,7 +18,7 @@
 
 namespace sluice {
 
-// What a member has besides its name.
+// All that a member has besides its name.
 struct MemberContent {
   std::optional<std::string_view> value;
   Deadline deadline;
@@ -41,7 +41,7 @@ class Member {
  private:
   friend class SplitMap;
   enum Flag : uint8_t { kWide = 1, kValue = 2, kDeadline = 4, kUnix = 8 };
-  // What decides a block's size and layout.
+  // Decides a block's size and layout.
   struct Shape {
     Shape(std::string_view name, const MemberContent& content);
     size_t BlockBytes() const;

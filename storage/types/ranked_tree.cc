@@ -26,7 +26,7 @@ void CloseGap(T* items, size_t count, size_t at) {
 constexpr size_t MergeBelow(size_t max) { return max / 4; }
 constexpr size_t MergedMax(size_t max) { return max / 4 * 3; }
 
-// What is looked for is an element itself.
+// Looks for an element itself.
 struct BeforeMember {
   const ScoredMember& wanted;
   bool operator()(double score, const ScoredMember& member) const {
@@ -138,7 +138,7 @@ void RankedTree::Insert(ScoredMember& member) {
     right->previous = leaf;
     right->next = std::exchange(leaf->next, right);
     if (right->next != nullptr) right->next->previous = right;
-    // What grows at its end (scores that are times) fills its leaves.
+    // A tree that grows at its end (scores that are times) fills its leaves.
     const size_t kept = right->next == nullptr && at == kLeafMax ? kLeafMax : kLeafMax / 2;
     right->count = kLeafMax - kept;
     std::copy(leaf->scores + kept, leaf->scores + kLeafMax, right->scores);
@@ -162,7 +162,6 @@ void RankedTree::Insert(ScoredMember& member) {
   InsertChild(path, path.length - 1, right, right->scores[0], right->members[0], right->count);
 }
 
-// The lowest element below step `level` of the path is another one.
 void RankedTree::LowChanged(const Path& path, size_t level, double score, ScoredMember* member) {
   while (level > 0) {
     const auto [inner, child] = path.steps[--level];
@@ -341,9 +340,9 @@ void RankedTree::Rescore(ScoredMember& member, double score) {
   Insert(member);
 }
 
-// Always the last leaf; inner nodes go when their last child has gone.
 size_t RankedTree::FreeLeaves(size_t budget) {
   size_t freed = 0;
+  // Always the last leaf; inner nodes go when their last child has gone.
   for (; freed < budget && root_ != nullptr; ++freed) {
     Path path;
     Node* node = root_;

@@ -102,7 +102,8 @@ class RankedTree {
 
   // The leaf in which the member stands or belongs, and the way there.
   Leaf* Descend(const ScoredMember& member, Path& path) const;
-  // What splits, merges and removals have to mend on the way up.
+  // Splits, merges and removals mend these on the way up. LowChanged: the lowest element below step
+  // `level` of the path is another one.
   void LowChanged(const Path& path, size_t level, double score, ScoredMember* member);
   void InsertChild(const Path& path, size_t level, Node* child, double score, ScoredMember* low,
                    size_t size);
@@ -138,7 +139,7 @@ struct RankedTree::Leaf : Node {
   ScoredMember* members[kLeafMax];
 };
 
-// Of each child: its lowest element and how many it holds.
+// Knows each child's lowest element, and how many it holds.
 struct RankedTree::Inner : Node {
   double scores[kInnerMax];
   ScoredMember* members[kInnerMax];

@@ -1,5 +1,5 @@
-// What a sorted set is told: a member to be, and what its ranges are between: scores, or members by
-// their bytes (for sets in which all scores are equal). Plain values that say of a score or a
+// The arguments of a sorted set: a member to be, and the bounds of its ranges: scores, or members
+// by their bytes (for sets in which all scores are equal). Plain values that say of a score or a
 // member on which side it lies.
 #pragma once
 

@@ -39,7 +39,7 @@ class ScoredMember {
   friend class RankedTree;  // which keeps it at the place of its score
 
   ScoredMember(double score, uint32_t length) : score_(score), length_(length) {}
-  // What malloc makes of it anyhow; never less than the object.
+  // As much as malloc makes of it anyhow; never less than the object.
   static size_t BlockBytes(size_t length) {
     return BlockSize(std::max(sizeof(ScoredMember), kNameOffset + length));
   }

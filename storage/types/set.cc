@@ -82,7 +82,6 @@ void Set::ForEach(Visit visit) const {
              members_);
 }
 
-// Redis gives sets of numbers whole, and has no other small ones.
 uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit, ScanCache* cache) const {
   if (const auto* const pack = std::get_if<StringPack>(&members_))
     return ScanPack(*pack, cursor, count, visit);
@@ -91,7 +90,7 @@ uint64_t Set::Scan(uint64_t cursor, size_t count, Visit visit, ScanCache* cache)
     return (*large)->Scan(
         cursor, count, [&](const Member& member) { visit(member.key()); }, cache);
   }
-  ForEach(visit);
+  ForEach(visit);  // as Redis
   return 0;
 }
 
@@ -168,7 +167,6 @@ bool Set::Add(std::string_view member, const Limits& limits) {
   return true;
 }
 
-// Precondition: these are texts, and this is not among them.
 void Set::AddText(std::string_view member, HashKeys& hash_keys) {
   if (std::holds_alternative<StringPack>(members_) &&
       (member.size() > kPackTextMax || size() >= kPackMembersMax)) {

@@ -34,7 +34,7 @@ class Set final : public Value {
   size_t size() const;
   bool empty() const { return size() == 0; }
   bool Has(std::string_view member) const;
-  // Numbers in ascending order, others in no order. What is visited lives during the visit alone.
+  // Numbers in ascending order, others in no order. Texts live during their visit alone.
   void ForEach(Visit visit) const;
   // As SplitMap::Scan. Numbers are visited whole, whatever the cursor. A cursor of a pack begins
   // anew when the set has become large: then what was given may come twice.
@@ -62,7 +62,8 @@ class Set final : public Value {
   using Large = std::unique_ptr<SplitMap>;
 
   uint64_t ScanPack(const StringPack& pack, uint64_t cursor, size_t count, Visit visit) const;
-  // Each goes over to the next form where the present one is too small.
+  // Each goes over to the next form where the present one is too small. Precondition of AddText:
+  // the members are texts, and this is none of them.
   void AddText(std::string_view member, HashKeys& hash_keys);
   void LeaveNumbers(HashKeys& hash_keys);
   void LeavePack(HashKeys& hash_keys);

@@ -100,7 +100,6 @@ RankRange SmallSortedSet::Between(const LexRange& range) const {
   return {first, SkipWhile(first, [&](Place at) { return !range.Above(Name(pack_, at).text()); })};
 }
 
-// Downwards needs the places first: elements know no way back.
 void SmallSortedSet::ForEach(
     RankRange range, bool downwards,
     absl::FunctionRef<bool(std::string_view name, double score)> visit) const {

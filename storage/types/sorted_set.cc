@@ -68,7 +68,6 @@ void SortedSet::ForEach(RankRange range, Direction direction, Visit visit) const
   }
 }
 
-// A small one is visited whole, whatever the cursor says, and has no next.
 uint64_t SortedSet::Scan(uint64_t cursor, size_t count,
                          absl::FunctionRef<void(std::string_view name, double score)> visit,
                          ScanCache* cache) const {
@@ -86,7 +85,6 @@ uint64_t SortedSet::Scan(uint64_t cursor, size_t count,
 
 // --- changing
 
-// A small one that outgrows its limits is enlarged first; so no insert is made twice.
 bool SortedSet::Put(std::string_view name, double score, const Limits& limits) {
   if (!large_) {
     const SmallSortedSet::Place place = small_.Find(name);

@@ -68,7 +68,7 @@ class SortedSet final : public Value {
   RankRange Between(const LexRange& range) const;  // of sets whose scores are all equal
   // Precondition: the range lies inside the set.
   void ForEach(RankRange range, Direction direction, Visit visit) const;
-  // Cursors as Database::Scan; of a small set the whole in one call.
+  // Cursors as Database::Scan; of a small set the whole in one call, whatever the cursor.
   uint64_t Scan(uint64_t cursor, size_t count,
                 absl::FunctionRef<void(std::string_view name, double score)> visit,
                 ScanCache* cache = nullptr) const;

@@ -1,4 +1,4 @@
-// See split_map.h. What is hard is drawing members at random from a table of any load: few are
+// See split_map.h. The hard part is drawing members at random from a table of any load: few are
 // drawn one by one, many come from one walk in the order of hashes, and the figures below say where
 // the one becomes dearer than the other.
 #include "storage/types/split_map.h"
@@ -25,7 +25,6 @@ template class SegmentTableOf<Member>;
 
 // --- reading
 
-// O(n): member by member, under a hash key of its own.
 SplitMap::SplitMap(const SplitMap& other) : SplitMap(*other.hash_keys_) {
   other.ForEach([this](const Member& member) { Put(member.key(), member.content()); });
 }
@@ -38,8 +37,6 @@ void SplitMap::ForEach(absl::FunctionRef<void(const Member&)> visit) const {
   table_.ForEach([visit](Member& member) { visit(member); });
 }
 
-// Few of many are drawn one by one, many in one walk, which is in the order of hashes so that it
-// depends on the seed alone.
 void SplitMap::Sample(size_t count, Random& random,
                       absl::FunctionRef<void(const Member&)> visit) const {
   if (count < size() / kWalkedADraw) {
@@ -50,6 +47,7 @@ void SplitMap::Sample(size_t count, Random& random,
     }
     return;
   }
+  // Scan goes in the order of hashes, so that the choice depends on the seed alone.
   Selection selection(count, size(), random);
   Scan(0, SIZE_MAX, [&](const Member& member) {
     if (selection.Take()) visit(member);
@@ -89,8 +87,6 @@ void SplitMap::Draw(Random& random, Test wanted, Test visit) const {
 
 // --- changing
 
-// Content of the same shape is written over in place. Else a new block takes the slot of the old
-// one, which is freed last: the content may point into it.
 bool SplitMap::Put(std::string_view name, const MemberContent& content) {
   const HashedKey key = Hash(name);
   const Member::Shape shape(name, content);
@@ -107,7 +103,7 @@ bool SplitMap::Put(std::string_view name, const MemberContent& content) {
     return true;
   }
   table_.Replace(*old, *fresh, key.hash);
-  Free(*old);
+  Free(*old);  // last: the content may point into it
   return false;
 }
 

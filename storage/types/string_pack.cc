@@ -101,8 +101,6 @@ StringPack& StringPack::operator=(StringPack&& other) noexcept {
 
 // --- reading
 
-// The one place that reads a head. Its asserts hold back any read beyond the block, should one ever
-// be wrong.
 StringPack::Frame StringPack::FrameAt(Position at) const {
   const size_t all = bytes();
   ABSL_HARDENING_ASSERT(at < all);
@@ -161,10 +159,10 @@ StringPack::Position StringPack::Behind(const char* data, Position at, size_t al
   return static_cast<Position>(at + bytes);
 }
 
-// The wanted text is encoded once and compared as bytes. The head, which tells the length, and the
-// last byte tell most apart: names that are counted up begin alike.
 StringPack::Position StringPack::Find(std::string_view text, Position from, size_t stride) const {
   const Encoded wanted(text);
+  // The head, which tells the length, and the last byte tell most apart: names that are counted up
+  // begin alike.
   const char head = wanted.small[0];
   const char last = wanted.last();
   const size_t last_at = wanted.bytes() - 1;
@@ -182,7 +180,6 @@ StringPack::Position StringPack::Find(std::string_view text, Position from, size
   return all;
 }
 
-// Equal texts are equal bytes.
 bool StringPack::AllDiffer(size_t stride) const {
   std::vector<std::string_view> elements;
   elements.reserve(size() / stride);

@@ -1,5 +1,5 @@
-// StringPack: a compact sequence of byte strings in one block. What small hashes, sets and sorted
-// sets are kept in.
+// StringPack: a compact sequence of byte strings in one block. Small hashes, sets and sorted sets
+// are kept in it.
 //
 //   StringPack pack;
 //   pack.Append("field"); pack.Append("1700000000");

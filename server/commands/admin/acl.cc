@@ -34,7 +34,7 @@ constexpr std::string_view kNoFile =
     "via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a Redis "
     "configuration file set) in order to store users in the Redis configuration.";
 
-// What a password may have: 1 KB of hex digits.
+// The longest password of ACL GENPASS: 1 KB of hex digits.
 constexpr int64_t kPasswordBitsMax = 4096;
 constexpr int64_t kPasswordBits = 256;
 constexpr int64_t kLogShown = 10;
@@ -204,8 +204,7 @@ void Categories(CommandCall& call) {
   }
 }
 
-// Whether the user may run the command, without running it. What is refused is a text, not an
-// error.
+// Whether the user may run the command, without running it. A refusal is a text, not an error.
 //   ACL DRYRUN default SET a b  → OK
 //   ACL DRYRUN default NOSUCH   → -ERR Command 'NOSUCH' not found
 //   ACL DRYRUN bob GET a        → -ERR User 'bob' not found

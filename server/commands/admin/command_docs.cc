@@ -95,7 +95,7 @@ void ReplyDocs(ReplySink& reply, const Command& command) {
   const bool has_since = !spec.since.empty();
   const bool has_complexity = !spec.complexity.empty();
   reply.Bulk(command.full_name);
-  // What is known of the command decides how many fields its map has.
+  // The map has fields only for facts that are known of the command.
   const bool is_system = (spec.flags & kSystem) != 0;
   const bool is_deprecated = !spec.deprecated_since.empty();
   reply.Map(2 + has_since + has_complexity + (is_system || is_deprecated) + is_deprecated +

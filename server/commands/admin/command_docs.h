@@ -1,4 +1,4 @@
-// What COMMAND DOCS says about a command. The tree of its arguments is read from the row's usage.
+// The answer of COMMAND DOCS. The tree of a command's arguments is read from the row's usage.
 #pragma once
 
 #include "protocol/reply_sink.h"

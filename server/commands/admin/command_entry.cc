@@ -21,8 +21,7 @@ struct FlagWord {
   std::string_view word;
 };
 
-// Flags that are ours alone have no word and are not shown.
-// A flag without a row here is ours alone.
+// A flag without a row here is ours alone: it has no word and is not shown.
 constexpr FlagWord kFlagWords[] = {
     {kWrite, "write"},
     {kReadOnly, "readonly"},
@@ -46,7 +45,7 @@ constexpr FlagWord kFlagWords[] = {
     {kAllowBusy, "allow_busy"},
 };
 
-// What a command does with a key: capitals for the access to the value, small ones for the data.
+// How a command uses a key: capitals for the access to the value, small letters for the data.
 constexpr FlagWord kKeyFlagWords[] = {
     {kKeyRo, "RO"},
     {kKeyRw, "RW"},
@@ -102,7 +101,7 @@ struct LegacyRange {
 // The keys are somewhere, as with SORT's STORE; CommandSpec::find_keys knows where.
 bool IsUnknown(const KeySpec& spec) { return spec.keyword.empty() && spec.begin == 0; }
 
-// What an old client can understand: keys at fixed places, or up to a place from the end.
+// An old client understands such keys: at fixed places, or up to a place from the end.
 bool IsRangeAtIndex(const KeySpec& spec) {
   return spec.keyword.empty() && !spec.keynum && !IsUnknown(spec);
 }

@@ -1,5 +1,5 @@
-// What COMMAND INFO says about a command, and the words for its flags: all of it is
-// derived from the row.
+// The answer of COMMAND INFO about a command, and the words for its flags: all of it is derived
+// from the row.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace sluice {
 
-// The ten elements of COMMAND INFO, subcommands included.
-// The order of the words is the order of the bits' tables in the source, which is Redis's.
+// The ten elements of COMMAND INFO, subcommands included. The order of the words is the order of
+// the bits' tables in the source, which is Redis's.
 void ReplyEntry(ReplySink& reply, const Command& command);
 // The flags of a key ("RW", "access" ...) as a set.
 void ReplyKeyFlags(ReplySink& reply, uint16_t flags);

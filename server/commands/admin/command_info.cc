@@ -44,7 +44,7 @@ void CommandInfo(CommandCall& call) {
   }
 }
 
-// Those that are asked for and exist; all without a name.
+// The commands that are asked for and exist; all without a name.
 void Docs(CommandCall& call) {
   const CommandTable& table = call.part<const CommandTable>();
   std::vector<const Command*> commands;
@@ -58,12 +58,11 @@ void Docs(CommandCall& call) {
 
 // --- LIST
 
-// What FILTERBY leaves.
+// True for the commands that FILTERBY leaves in the list.
 using Filter = std::function<bool(const Command&)>;
 
 // Every other form of arguments is a syntax error; an unknown category or a pattern without a match
-// is an empty list.
-// False: the error has been answered.
+// is an empty list. False: the error has been answered.
 //   COMMAND LIST FILTERBY MODULE nothing  → []
 //   COMMAND LIST FILTERBY PATTERN XG*P    → ["xgroup", "xgroup|help"]
 //   COMMAND LIST FILTERBY COLOUR red      → -ERR syntax error

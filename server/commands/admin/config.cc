@@ -48,8 +48,8 @@ bool MayChangeProtected(const CommandCall& call) {
   return rule == "yes" || (rule == "local" && call.client.peer.loopback);
 }
 
-// Warnings are for the log, as the client's answer is OK or an error. Those left over from
-// elsewhere are dropped first, so that only those of this change are written.
+// Warnings are for the log, as the client's answer is OK or an error. Older warnings from elsewhere
+// are dropped first, so that only those of this change are written.
 //   CONFIG SET hz 20 nothing 2  → -ERR Unknown option or number of arguments for CONFIG SET - ...
 //   CONFIG GET hz               → ["hz", "10"]  nothing was changed
 void ConfigSet(CommandCall& call) {
@@ -74,8 +74,7 @@ void ConfigSet(CommandCall& call) {
   call.reply.Ok();
 }
 
-// What others count is reset where it stands. What is a state, not a count (clients, memory),
-// stays.
+// Resets each count in the part that keeps it. A state that is no count (clients, memory) stays.
 void ResetStat(CommandCall& call) {
   call.part<Statistics>() = {};
   call.part<LimitService>().statistics() = {};

@@ -23,9 +23,9 @@
 namespace sluice {
 namespace {
 
-// A SHA1 that is built up: the sum starts at zeros, and equal steps lead to equal sums.
-// Add is for what has no order (members, fields, keys): xor, so any order leads to the same sum.
-// Mix is for what has one (elements of a list, a key before its value): the sum so far is hashed
+// A SHA1 that is built up: the sum starts at zeros, and equal steps lead to equal sums. Add is for
+// parts without an order (members, fields, keys): xor, so any order leads to the same sum. Mix is
+// for parts with an order (elements of a list, a key before its value): the sum so far is hashed
 // anew, so a different order leads to another sum.
 class Digest {
  public:

@@ -13,7 +13,7 @@ namespace sluice {
 
 // 40 hex digits. Keys past their deadline do not count.
 std::string DigestOfAll(Keyspace& keyspace, const Now& now);
-// Of one value and whether it has a deadline; 40 zeros when it is missing.
+// The digest of one value and whether it has a deadline; 40 zeros when the value is missing.
 std::string DigestOfValue(const Entry* entry, const Now& now);
 
 }  // namespace sluice

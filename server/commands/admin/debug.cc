@@ -34,8 +34,8 @@ constexpr uint64_t kPackedThresholdMax = (uint64_t{1} << 32) - (1 << 20);  // as
 constexpr double kSleepSecondsMax = 3600;
 
 // The whole server sleeps, as in Redis. Afterwards the turn's time is read anew, so that what was
-// due meanwhile counts as due; inside a script time stands still all the same.
-// As C's strtod and strtol read them: the number at the start, 0 where there is none.
+// due meanwhile counts as due; inside a script time stands still all the same. Numbers are read as
+// by C's strtod and strtol: the number at the start, 0 where there is none.
 void Sleep(CommandCall& call) {
   const double seconds = std::strtod(std::string(call.args[2]).c_str(), nullptr);
   if (seconds > 0) {
@@ -54,7 +54,7 @@ void SetActiveExpire(CommandCall& call) {
   call.reply.Ok();
 }
 
-// What looks at all clients once a second, and samples, does so no more.
+// Stops, or with 0 resumes, the work of every second: a look at all clients, and samples.
 void PauseCron(CommandCall& call) {
   const long paused = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
   call.part<DebugSettings>().every_second_paused = paused != 0;
@@ -85,8 +85,8 @@ size_t SerializedBytes(const Entry& entry) {
   return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
 }
 
-// How a list is cut into chunks, in Redis's words for it.
-// Suites check by it that a list is cut where Redis would cut it.
+// How a list is cut into chunks, in Redis's words for it. Suites check by it that a list is cut
+// where Redis would cut it.
 std::string ListChunks(CommandCall& call, const Entry& entry) {
   if (entry.type() != ValueType::kList) return {};
   const List& list = static_cast<const List&>(entry.value());
@@ -231,8 +231,7 @@ void LogLine(CommandCall& call) {
   call.reply.Ok();
 }
 
-// Of all that scripts may not call this sets free DEBUG alone: the rest would need a client to work
-// on.
+// Frees DEBUG alone of the commands that scripts may not call: the rest would need a client.
 void SetDisableDenyScripts(CommandCall& call) {
   const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
   call.part<ScriptEngine>().set_may_debug(on != 0);

@@ -83,7 +83,6 @@ std::string FixedText(double value, int digits) {
   return std::string(text, end.ptr);
 }
 
-// As Redis's bytesToHuman: two digits behind the point from a kilobyte on.
 void InfoText::Human(std::string_view name, uint64_t bytes) {
   constexpr char kUnits[] = "KMGTP";
   std::string human = Concat(bytes, 'B');

@@ -1,7 +1,7 @@
 // INFO is a list of sections, each a row with the function that writes it. A section belongs to
 // the part that knows what is true of it; a new one is a row in info.cc.
 //
-// What a field is stands in info_fields.cc: a field without a row fails a test.
+// info_fields.cc says what each field is: a field without a row fails a test.
 //
 // Names and order of fields are an interface: monitoring systems parse them. A field stays even if
 // Sluice has nothing to count there.
@@ -29,7 +29,7 @@ class InfoText {
   void Field(std::string_view name, const Pieces&... value) {
     ConcatTo(text_, name, ':', value..., "\r\n");
   }
-  // "name_human:1.49M"
+  // "name_human:1.49M", as Redis's bytesToHuman: two digits behind the point from a kilobyte on.
   void Human(std::string_view name, uint64_t bytes);
   // The number, and below it the same for people.
   void Bytes(std::string_view name, uint64_t bytes) {

@@ -1,4 +1,4 @@
-// See info_fields.h. What is kept for monitors is told from what counts something.
+// See info_fields.h. A row says so if its field counts nothing and is only kept for monitors.
 #include "server/commands/admin/info_fields.h"
 
 #include "protocol/text/concat.h"

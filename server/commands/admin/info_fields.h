@@ -1,4 +1,4 @@
-// What every field of INFO is: the rows behind `sluice --print-info` and docs/info.md.
+// A description of every field of INFO: the rows behind `sluice --print-info` and docs/info.md.
 //
 // A row stands for a field that info_*.cc writes, in the order in which it is written; a test
 // compares the two both ways. A `*` at the end of a name stands for what is counted by command, by

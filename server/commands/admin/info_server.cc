@@ -37,13 +37,13 @@ std::string Ratio(uint64_t a, uint64_t b) {
 // µs as seconds with six digits, as getrusage's fields are shown.
 std::string Seconds(int64_t micros) { return FixedText(static_cast<double>(micros) / 1e6, 6); }
 
-// What CONFIG GET answers.
+// The value that CONFIG GET answers.
 std::string OptionOf(const Parts& parts, std::string_view name) {
   const Config::Pairs found = parts.Get<Config>().Get({&name, 1});
   return found.empty() ? std::string() : found.front().second;
 }
 
-// Of the version and the compiler: the same for every build of the same.
+// A hash of the version and the compiler: the same for every build of the same.
 std::string BuildId() {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : Concat(kSluiceVersion, ' ', __VERSION__)) {
@@ -53,8 +53,8 @@ std::string BuildId() {
   return std::string(digits, std::to_chars(digits, digits + sizeof digits, hash, 16).ptr);
 }
 
-// A host that is no process of its own (a library, a test) leaves such facts empty.
-// The text is the host's and outlives the answer.
+// A host that is no process of its own (a library, a test) leaves such facts empty. The text is the
+// host's and outlives the answer.
 std::string_view OrNone(const std::string& text ABSL_ATTRIBUTE_LIFETIME_BOUND) {
   return text.empty() ? std::string_view("none") : std::string_view(text);
 }
@@ -147,8 +147,8 @@ void WriteAllocator(const AllocatorUsage& allocator, uint64_t resident, InfoText
   text.Field("rss_overhead_bytes", static_cast<int64_t>(resident - held));
 }
 
-// used_memory is what Sluice accounts for, and maxmemory bounds. What the system sees is
-// used_memory_rss.
+// used_memory is what Sluice accounts for, and maxmemory bounds. The system's view of the process
+// is used_memory_rss.
 void WriteMemory(const Parts& parts, InfoText& text) {
   const ProcessUsage usage = parts.Get<Host>().process().Usage();
   const AllocatorUsage allocator = parts.Get<Host>().process().Allocator();
@@ -163,7 +163,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Bytes("used_memory_peak", peak);
   text.Field("used_memory_peak_perc", Ratio(used * 100, peak), '%');
   text.Field("used_memory_overhead", overhead);
-  // What the empty server had; the data set is counted by itself.
+  // The memory of the empty server; the data set is counted by itself.
   text.Field("used_memory_startup", parts.Get<Facts>().startup_memory());
   text.Field("used_memory_dataset", dataset);
   text.Field("used_memory_dataset_perc", Ratio(dataset * 100, used), '%');
@@ -192,7 +192,7 @@ void WriteMemory(const Parts& parts, InfoText& text) {
   text.Field("lazyfree_pending_objects", parts.Get<Keyspace>().waiting_to_be_freed());
   text.Field("lazyfreed_objects", parts.Get<Statistics>().freed_lazily);
   text.Bytes("used_memory_rss_peak", static_cast<uint64_t>(usage.resident_peak_bytes));
-  // What was resident for nothing and went back to the system, since the start.
+  // Bytes that were resident for nothing and went back to the system, since the start.
   text.Field("memory_returned_bytes", parts.Get<Statistics>().returned_bytes);
 }
 
@@ -284,7 +284,7 @@ void WriteReplication(const Parts& parts, InfoText& text) {
   text.Field("repl_backlog_histlen", 0);
 }
 
-// Of the process and of its main thread; there are no children.
+// Times of the process and of its main thread; there are no children.
 void WriteCpu(const Parts& parts, InfoText& text) {
   const ProcessUsage usage = parts.Get<Host>().process().Usage();
   text.Field("used_cpu_sys", Seconds(usage.system_us));
@@ -295,8 +295,8 @@ void WriteCpu(const Parts& parts, InfoText& text) {
   text.Field("used_cpu_user_main_thread", Seconds(usage.thread_user_us));
 }
 
-// An empty section still has its title.
-// Modules of Redis that Sluice has built in are not listed: MODULE LIST is empty too.
+// An empty section still has its title. Modules of Redis that Sluice has built in are not listed:
+// MODULE LIST is empty too.
 void WriteModules(const Parts&, InfoText&) {}
 
 // Clients read this field before they send CLUSTER.

@@ -49,7 +49,7 @@ std::string ShortText(double value) {
   return text;
 }
 
-// Of histograms that INFO sums up in a line for each percentile.
+// A percentile of a histogram, which INFO shows in a line of its own.
 struct Percentile {
   std::string_view suffix;
   double percent;
@@ -79,7 +79,7 @@ std::string Kilobytes(uint64_t bytes) { return FixedText(static_cast<double>(byt
 constexpr int64_t kTurnBoundsUs[] = {50, 100, 250, 500, 1000, 2000, 5000, 10000};
 constexpr int64_t kLatenessBoundsMs[] = {0, 1, 2, 5, 10, 100, 1000};
 
-// What Redis counts and Sluice never does has a 0, for monitors that look for it.
+// Counters of Redis that never count here are 0, for monitors that look for them.
 void WriteZeros(std::initializer_list<std::string_view> names, InfoText& text) {
   for (const std::string_view name : names) text.Field(name, 0);
 }

@@ -1,4 +1,4 @@
-// What LATENCY GRAPH and LATENCY DOCTOR say: pictures and advice made of the latency monitor's
+// The texts of LATENCY GRAPH and LATENCY DOCTOR: pictures and advice made of the latency monitor's
 // series.
 #pragma once
 

@@ -1,8 +1,8 @@
 // The MEMORY family: what a key takes, what takes the server's memory, and what the allocator has.
 // How it adds up is in memory_report.h.
 //
-// Bytes are those that Sluice accounts for, which is what it can know exactly. What the allocator
-// rounds up and keeps is in STATS beside them.
+// Bytes are those that Sluice accounts for, which is what it can know exactly. STATS shows beside
+// them what the allocator rounds up and keeps.
 //
 //   used_memory       what Sluice accounts for: keys, scripts, clients
 //   allocator.*       what the allocator has handed out, and holds
@@ -80,7 +80,7 @@ void ReplyExcess(ReplySink& reply, std::string_view name, std::string_view ratio
   reply.Integer(excess.bytes());
 }
 
-// What Redis calls hash tables: the directory of keys, and what deadlines take.
+// Redis's "hash tables": the directory of keys, and what deadlines take.
 void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
   reply.Bulk(Concat("db.", database.index));
   reply.Map(3);

@@ -122,7 +122,7 @@ constexpr Issue kIssueRows[] = {
 
 double MemoryExcess::ratio() const { return Ratio(has, needs); }
 
-// Of what came after the start.
+// Both sides without the memory that the server had at its start.
 double MemoryReport::dataset_percentage() const { return Ratio(dataset() * 100, used - startup); }
 
 double MemoryReport::peak_percentage() const { return Ratio(used * 100, peak); }

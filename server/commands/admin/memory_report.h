@@ -1,4 +1,4 @@
-// What the memory goes into, for MEMORY STATS and DOCTOR. `used` is what Sluice accounts for (keys,
+// Uses of the memory, for MEMORY STATS and DOCTOR. `used` is what Sluice accounts for (keys,
 // scripts, clients), as INFO's used_memory; what the allocator and the system see is beside it.
 #pragma once
 
@@ -20,7 +20,7 @@ struct MemoryExcess {
   double ratio() const;  // 0 where nothing is known
 };
 
-// What a database's keys take besides themselves.
+// Memory that a database's keys take besides themselves.
 struct DatabaseOverhead {
   int index = 0;
   int64_t table_bytes = 0;
@@ -54,7 +54,7 @@ struct MemoryReport {
 
 // O(databases): others have counted already.
 MemoryReport ReportMemory(const Parts& parts);
-// What MEMORY DOCTOR says, in Redis's tone.
+// The text of MEMORY DOCTOR, in Redis's tone.
 std::string MemoryDoctorReport(const Parts& parts);
 
 }  // namespace sluice

@@ -11,7 +11,7 @@
 namespace sluice {
 namespace {
 
-// What Sluice has of modules' commands is built in, and is no module.
+// Empty: Sluice's commands of Redis's modules are built in, and are no module.
 void ModuleList(CommandCall& call) { call.reply.Array(0); }
 
 // The gate of protected commands is before it, as with enable-module-command no, the one value of

@@ -1,5 +1,4 @@
-// What is written to disk as a whole: snapshots (SAVE, BGSAVE, LASTSAVE) and a new base of the log
-// (BGREWRITEAOF).
+// Files of all data: snapshots (SAVE, BGSAVE, LASTSAVE) and a new base of the log (BGREWRITEAOF).
 //
 // No command here forks or blocks the server but SAVE, which writes the whole file before it
 // answers. A snapshot and a new base of the log exclude each other: one of them walks the keys at a

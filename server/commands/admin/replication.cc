@@ -46,8 +46,8 @@ void Wait(CommandCall& call) {
   Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
-// Two numbers, as WAITAOF answers: this server (0 or 1), and replicas.
-// How many servers have on disk what was written: this one, and replicas.
+// Answers WAITAOF: how many servers have all writes on disk, as two numbers: this one (0 or 1), and
+// replicas.
 void ReplySynced(CommandCall& call) {
   const LogService& log = call.part<LogService>();
   call.reply.Array(2);
@@ -75,7 +75,7 @@ void WaitAof(CommandCall& call) {
   log.ParkUntilSynced(call, deadline_ms, ReplySynced);
 }
 
-// What it is already can be asked for: clients promote a server to be sure that it is a master.
+// NO ONE is OK, though it changes nothing: clients promote a server to be sure that it is a master.
 //   REPLICAOF host x  → -ERR Invalid master port
 void ReplicaOf(CommandCall& call) {
   constexpr int64_t kPortMax = 65535;

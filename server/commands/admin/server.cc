@@ -97,7 +97,7 @@ bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
   return !(words.abort && words.any()) && !(words.save && words.nosave);
 }
 
-// What is to be saved is saved first, before the answer that never comes. If that fails the server
+// Saves first what is to be saved, before the answer that never comes. If that fails the server
 // stays, unless FORCE says otherwise.
 //   SHUTDOWN NOW LATER  → -ERR syntax error
 //   SHUTDOWN ABORT      → -ERR No shutdown in progress.
@@ -118,8 +118,8 @@ void Shutdown(CommandCall& call) {
   call.part<Host>().Shutdown(0);
 }
 
-// MULTI and scripts may not: a monitor's stream would stand inside their answer.
-// A client that is a monitor already is not answered, as in Redis.
+// MULTI and scripts may not: a monitor's stream would stand inside their answer. A client that is a
+// monitor already is not answered, as in Redis.
 void Monitor(CommandCall& call) {
   if (!call.may_park()) {
     return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");

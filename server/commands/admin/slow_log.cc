@@ -1,5 +1,5 @@
-// The SLOWLOG family: the commands that took longest. What is in the log and why is in
-// server/observe/slow_log.h and command_timer.h.
+// The SLOWLOG family: the commands that took longest. server/observe/slow_log.h and command_timer.h
+// say what is in the log and why.
 //
 // Newest first. Times are in µs of execution, without waiting and without writing the answer.
 //

@@ -2,7 +2,7 @@
 // comparing the words in the brackets with those before them.
 //
 // It need not be fast: COMMAND DOCS is the only caller, and each usage has been checked by the
-// compiler. What is hard is what brackets mean: "[x]" is an option, "[x ...]" behind the same x is
+// compiler. The hard part is what brackets mean: "[x]" is an option, "[x ...]" behind the same x is
 // a repetition, and "<x | y>" is a choice.
 #include "server/commands/admin/usage_grammar.h"
 
@@ -26,7 +26,7 @@ struct NamedType {
   UsageType type;
 };
 
-// What values are, by the names that the rows give them; others are strings.
+// Types of values, by the names that the rows give them; other values are strings.
 constexpr NamedType kValueTypes[] = {
     {"bit", UsageType::kInteger},
     {"client-id", UsageType::kInteger},
@@ -122,8 +122,7 @@ std::string JointName(const std::vector<UsageNode>& children) {
   return name.empty() ? children.front().name : name;
 }
 
-// One node stays itself; none gives an empty one.
-// One node for a sequence of several.
+// One node for a sequence: a block of several nodes, one node itself, an empty node for none.
 UsageNode BlockOf(std::vector<UsageNode> nodes) {
   if (nodes.empty()) return {};
   if (nodes.size() == 1) return std::move(nodes.front());
@@ -148,7 +147,7 @@ class Parser {
   }
 
  private:
-  // What stands between two brackets, or between the ends of the usage.
+  // The part of a usage between two brackets, or between its ends.
   struct Group {
     std::string_view token;  // before all alternatives
     std::vector<std::vector<UsageNode>> alternatives;
@@ -295,8 +294,8 @@ class Parser {
     first.erase(first.begin());
   }
 
-  // A single alternative is that itself, unless it is named; several are a choice.
-  // `name`: its own, or empty.
+  // A single alternative is that itself, unless it is named; several are a choice. `name`: its own,
+  // or empty.
   static UsageNode NodeOf(Group group, std::string_view name = {}) {
     UsageNode node;
     if (group.alternatives.size() == 1 && name.empty()) {

@@ -10,7 +10,7 @@
 // values behind a WORD belong to it.
 // "[x]" may be left out. "key [key ...]", "[key ...]" and "[key [key ...]]" may be repeated. Where
 // the first of several alternatives begins with two WORDS, the first of these introduces them all:
-// "[OVERFLOW WRAP | SAT | FAIL]". What is in brackets is named after what it holds, unless it has a
+// "[OVERFLOW WRAP | SAT | FAIL]". A part in brackets is named after what it holds, unless it has a
 // name of its own before it; and then it is a block even of one item. "@6.2.0" says since when the
 // item before it is there, "@-6.2.0" since when it is deprecated. A range is of the numbers, or of
 // the bytes of a string, and both its ends belong to it.
@@ -63,7 +63,7 @@ struct UsageNode {
   std::vector<UsageNode> children;  // of kOneOf and kBlock
 };
 
-// Of a usage line; the nodes hold views into it. Precondition: UsageIsSound(usage).
+// Parses a usage line; the nodes hold views into it. Precondition: UsageIsSound(usage).
 std::vector<UsageNode> ParseUsage(std::string_view usage, const KeySpecs& keys = {});
 inline std::vector<UsageNode> ParseUsage(const CommandSpec& spec) {
   return ParseUsage(spec.Read(spec.usage), spec.keys);

@@ -215,8 +215,8 @@ constexpr uint32_t kAdminFlags = kAny | kAdmin;
 // For LIST and KILL, which look at every connection.
 constexpr std::string_view kPerClient = "O(N) where N is the number of client connections";
 
-// What concerns other clients is for administrators (KILL, LIST, PAUSE, UNBLOCK, NO-EVICT); the
-// rest is for any client. Scripts may not call it: their client is a stand-in.
+// Subcommands that concern other clients are for administrators (KILL, LIST, PAUSE, UNBLOCK,
+// NO-EVICT); the rest is for any client. Scripts may not call it: their client is a stand-in.
 constexpr CommandRow kClientSubcommandsListed[] = {
     {.name = "CACHING",
      .arity = 3,

@@ -1,5 +1,5 @@
 // CLIENT TRACKING, CACHING, TRACKINGINFO and GETREDIR: what a client asks of client-side caching.
-// What comes of it is in server/notify/tracking.h.
+// server/notify/tracking.h keeps track and tells the client.
 //
 //   > HELLO 3
 //   > CLIENT TRACKING ON
@@ -63,8 +63,8 @@ constexpr OptionRow<TrackingRequest> kClientTrackingOptions[] = {
     {"NOLOOP", SwitchOn<&TrackingOptions::no_loop>},
 };
 
-// False: the error has been answered.
-// Options are read before the word ON or OFF is looked at, as in Redis.
+// False: the error has been answered. Options are read before the word ON or OFF is looked at, as
+// in Redis.
 bool ReadRequest(CommandCall& call, TrackingRequest& request) {
   ArgReader args(call.args, 3);
   ReadOptions(args, kClientTrackingOptions, request);
@@ -129,8 +129,8 @@ size_t FirstOverlapping(const std::vector<std::string_view>& prefixes) {
   size_t first = prefixes.size();
   std::vector<Around> around;  // the one at hand lies in all of them, each in the one before
   for (const size_t i : sorted) {
-    // What the one at hand does not lie in is closed: nothing that follows in order lies in it
-    // either.
+    // Prefixes that the one at hand does not lie in are closed: nothing that follows in order lies
+    // in them either.
     while (!around.empty() && !prefixes[i].starts_with(around.back().prefix)) around.pop_back();
     const size_t least = around.empty() ? i : std::min(i, around.back().least);
     if (!around.empty()) first = std::min(first, least);

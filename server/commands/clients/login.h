@@ -1,5 +1,4 @@
-// What a client says of itself: a user's name and password, and the names that clients give
-// themselves.
+// Logging in with a user's name and password, and the names that clients give themselves.
 #pragma once
 
 #include <string_view>

@@ -111,8 +111,8 @@ constexpr OptionRow<KeyConditions> kConditions[] = {
     {"XX", ReadKeyCondition<ValueCondition::Kind::kPresent>, 1},
 };
 
-// False when some words are no condition.
-// Keys are kept by their place, since their hashes are made only if they are looked at.
+// False when some words are no condition. Keys are kept by their place, since their hashes are made
+// only if they are looked at.
 bool ReadConditions(Args arguments, KeyConditions& conditions) {
   ArgReader args(arguments);
   ReadOptions(args, kConditions, conditions);
@@ -129,8 +129,8 @@ bool FindConditionKeys(const Request& request, std::vector<KeyUse>& keys) {
   return true;
 }
 
-// False: the reason why not has been answered.
-// In the order in which they stand: the first one that fails decides the answer.
+// Looks at the conditions in the order in which they stand: the first one that fails decides the
+// answer. False: the reason why not has been answered.
 bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditions) {
   for (const KeyCondition& wanted : conditions) {
     const Entry* const entry = LookUpToRead(call, call.Key(wanted.key_at));
@@ -142,9 +142,9 @@ bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditio
   return true;
 }
 
-// The order: the grammar, a command that could not be queued, WATCH, the conditions. A watched key
-// whose deadline has passed meanwhile counts as changed.
-// Whether the queue may run; if not, the reason has been answered.
+// Whether the queue may run; if not, the reason has been answered. The order: the grammar, a
+// command that could not be queued, WATCH, the conditions. A watched key whose deadline has passed
+// meanwhile counts as changed.
 bool MayExecute(CommandCall& call, const Transaction& transaction) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(call.args, conditions)) {
@@ -195,8 +195,7 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
 }
 
 // Pushes that come up while the queue runs (messages, invalidations) would stand inside the array,
-// so they are gathered and sent behind it.
-// A fault of queueing: nothing runs.
+// so they are gathered and sent behind it. A fault of queueing: nothing runs.
 //   MULTI     → OK
 //   SET a b   → QUEUED
 //   INCR a    → QUEUED

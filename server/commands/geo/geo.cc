@@ -48,8 +48,8 @@ void GeoAdd(CommandCall& call) {
   AddMembers(call, options, {scores.data(), scores.size()}, first + 2, 3);
 }
 
-// The unit comes before the key, so a bad one wins over WRONGTYPE. A missing member is null.
-// After `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
+// The unit comes before the key, so a bad one wins over WRONGTYPE. A missing member is null. After
+// `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
 //   GEODIST g paris berlin km     → "877.0468"
 //   GEODIST g paris nothing       → nil
 //   GEODIST g paris berlin miles  → -ERR unsupported unit provided. please use M, KM, FT, MI
@@ -68,8 +68,8 @@ void GeoDist(CommandCall& call) {
   ReplyDistance(call.reply, DistanceMetres(*a, *b) / unit_metres);
 }
 
-// Eleven characters, the last one always 0: 52 bits fill ten of them.
-// After `GEOADD g 2.35 48.85 paris`:
+// Eleven characters, the last one always 0: 52 bits fill ten of them. After
+// `GEOADD g 2.35 48.85 paris`:
 //   GEOHASH g paris nothing  → ["u09tvkz5yg0", nil]
 //   GEOHASH nothing paris    → [nil]
 void GeoHash(CommandCall& call) {

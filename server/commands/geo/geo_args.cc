@@ -11,8 +11,8 @@ namespace sluice {
 namespace {
 
 // printf's %.<digits>f.
-// The buffer holds the largest double, 309 digits, with its digits behind the point.
 std::string FixedText(double value, int digits) {
+  // Room for the largest double, 309 digits, with its digits behind the point.
   char text[400];
   const auto [end, fault] =
       std::to_chars(text, text + sizeof text, value, std::chars_format::fixed, digits);

@@ -1,4 +1,4 @@
-// What the geo commands share: reading points and units, answering with distances.
+// Shared by the geo commands: reading points and units, answering with distances.
 //
 // Distances are in metres inside; a unit matters only where one is read or answered.
 #pragma once

@@ -13,24 +13,21 @@ constexpr size_t kCutFrom = 32;  // fewer are not worth it
 
 }  // namespace
 
-// COUNT without ANY means the nearest ones, so it sorts even without ASC, as in Redis.
 GeoPlaces::GeoPlaces(const Wanted& wanted)
     : farthest_first_(wanted.order == GeoOrder::kFarthestFirst),
       count_(wanted.count > 0 ? static_cast<size_t>(wanted.count) : SIZE_MAX),
       any_(wanted.any),
       sorted_(wanted.order != GeoOrder::kNone || (wanted.count > 0 && !wanted.any)) {}
 
-// Amortised O(1): every count_ additions pay for one cut of twice as many. After the first cut most
-// places are farther than the last one that was kept, and are dropped without a copy of their name.
 void GeoPlaces::Add(std::string_view name, double score, const GeoPoint& point, double distance) {
   const size_t found = found_++;
-  // There are enough that are nearer.
+  // There are enough that are nearer: after the first cut this drops most places, uncopied.
   if (last_kept_ && !Before(distance, *last_kept_)) return;
   places_.push_back({std::string(name), score, point, distance, found});
+  // Every count_ additions pay for one cut of twice as many.
   if (!any_ && places_.size() / 2 >= std::max(count_, kCutFrom)) Cut();
 }
 
-// With ANY and no order they stay as they were found.
 std::vector<GeoPlace> GeoPlaces::Take() && {
   if (places_.size() > count_) Cut();
   const auto before = [this](const GeoPlace& a, const GeoPlace& b) { return Before(a, b); };
@@ -52,7 +49,6 @@ bool GeoPlaces::Before(const GeoPlace& a, const GeoPlace& b) const {
   return !Before(b.distance, a.distance) && a.found < b.found;
 }
 
-// std::nth_element, O(n): the first count_ stay, in no order yet.
 void GeoPlaces::Cut() {
   const auto last = places_.begin() + static_cast<ptrdiff_t>(count_ - 1);
   const auto before = [this](const GeoPlace& a, const GeoPlace& b) { return Before(a, b); };

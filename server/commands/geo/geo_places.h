@@ -39,7 +39,8 @@ class GeoPlaces {
 
   // No more are wanted.
   bool complete() const { return any_ && places_.size() >= count_; }
-  // `distance` is in metres and not negative. The name is copied if the place is kept.
+  // `distance` is in metres and not negative. Copies the name if it keeps the place. Amortised
+  // O(1).
   void Add(std::string_view name, double score, const GeoPoint& point, double distance);
   // The end: in the wanted order, at most as many as wanted.
   std::vector<GeoPlace> Take() &&;
@@ -47,7 +48,7 @@ class GeoPlaces {
  private:
   bool Before(double a, double b) const;
   bool Before(const GeoPlace& a, const GeoPlace& b) const;
-  // Precondition: there are more than count_.
+  // O(n): keeps the first count_, in no order yet. Precondition: there are more.
   void Cut();
 
   const bool farthest_first_;

@@ -32,7 +32,7 @@
 namespace sluice {
 namespace {
 
-// What a command's name says.
+// The parts of a search that the command's name says.
 struct SearchForm {
   enum class Centre : uint8_t { kOption, kPoint, kMember };
   Centre centre = Centre::kOption;  // or where it stands behind the key
@@ -84,8 +84,8 @@ void TakeBox(ArgReader& args, GeoShape& shape) {
   if (!args.failed()) shape.unit_metres = TakeUnit(args);
 }
 
-// A member that is missing in a set that is there is an error, not an empty answer.
-// Of a missing set nothing is known; the request is read to its end all the same.
+// A member that is missing in a set that is there is an error, not an empty answer. Nothing is
+// known of a missing set; the request is read to its end all the same.
 void TakeMember(ArgReader& args, const SortedSet* set, GeoShape& shape) {
   const std::string_view name = args.Bytes();
   if (!set) return;
@@ -170,8 +170,8 @@ constexpr OptionRow<Reading> kGeoSearchOptions[] = {
     {"COUNT", ReadCount, 1},
 };
 
-// What only the whole request shows, in Redis's order of faults. The sentence names the command as
-// the client wrote it.
+// Faults that only the whole request shows, in Redis's order. The sentence names the command as the
+// client wrote it.
 void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& form,
                   const SearchRequest& request) {
   const bool with = request.with_distance || request.with_hash || request.with_coordinates;
@@ -190,8 +190,7 @@ void CheckOptions(ArgReader& args, const CommandCall& call, const SearchForm& fo
 }
 
 // The older commands have centre and radius at fixed places. For a missing key BYMEMBER skips them
-// unread: a bad radius is then no fault, as in Redis.
-// False: the error has been answered.
+// unread: a bad radius is then no fault, as in Redis. False: the error has been answered.
 bool ReadRequest(CommandCall& call, const SearchForm& form, const SortedSet* set,
                  SearchRequest& request) {
   ArgReader args(call.args, form.key_at + 1);
@@ -247,8 +246,8 @@ void ReplyPlaces(CommandCall& call, const SearchRequest& request,
   }
 }
 
-// What is stored is a place, or with STOREDIST its distance in the unit of the request. An empty
-// result deletes the target. The effect is the command: the same set gives the same places.
+// Stores places, or with STOREDIST their distances in the unit of the request. An empty result
+// deletes the target. The effect is the command: the same set gives the same places.
 void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest& request,
                  const std::vector<GeoPlace>& places) {
   auto result = std::make_unique<SortedSet>();
@@ -263,8 +262,7 @@ void StorePlaces(CommandCall& call, const SearchForm& form, const SearchRequest&
 }
 
 // The type of the key comes before the grammar. With STORE a missing key is an empty result, which
-// deletes the target.
-// After `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
+// deletes the target. After `GEOADD g 2.35 48.85 paris 13.4 52.5 berlin`:
 //   GEOSEARCH g FROMMEMBER paris BYRADIUS 900 km DESC           → ["berlin", "paris"]
 //   GEOSEARCH g FROMLONLAT 2 49 BYBOX 100 100 km WITHDIST       → [["paris", "30.5385"]]
 //   GEOSEARCH g FROMMEMBER nothing BYRADIUS 1 km                → -ERR could not decode ...

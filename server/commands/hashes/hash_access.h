@@ -1,4 +1,4 @@
-// What the hash families share.
+// Shared parts of the hash families.
 //
 // Two facts hold for every command of the family. A hash whose last field goes takes its key along.
 // A field past its deadline is missing for all of them, even before its timer has taken it out.

@@ -1,6 +1,5 @@
-// When fields of hashes end: HEXPIRE and its kin of Redis 7.4. Relative times become deadlines on
-// engine time, those of the AT forms stay Unix times. What is written down are absolute times and
-// removals.
+// Ends of hash fields: HEXPIRE and its kin of Redis 7.4. Relative times become deadlines on
+// engine time, those of the AT forms stay Unix times. The effects are absolute times and removals.
 //
 // One answer for each field, in the order of the request:
 //
@@ -107,8 +106,7 @@ void ExpireFields(CommandCall& call) {
   edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms}, EffectTimeOf(deadline));
 }
 
-// -1 for a field without an end: it is no change, and it is told apart from 1.
-// After `HSET h a 1`:
+// -1 for a field without an end: it is no change, and it is told apart from 1. After `HSET h a 1`:
 //   HPERSIST h FIELDS 2 a nothing  → [-1, -2]
 void HPersist(CommandCall& call) {
   const HashedKey key = call.Key(1);

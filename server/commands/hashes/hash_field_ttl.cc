@@ -65,10 +65,9 @@ Hash& FieldEdit::Opened() {
   return *opened_;
 }
 
-// A past time deletes with the same answer on a replay, because the effect then is HDEL.
 FieldAnswer FieldEdit::SetDeadline(std::string_view name, const Deadline& deadline) {
   if (deadline.Passed(call_.now)) {
-    Delete(name);
+    Delete(name);  // on a replay too: the effect is HDEL
     return kDeleted;
   }
   Opened().SetDeadline(name, deadline, HashLimits(call_));
@@ -82,12 +81,11 @@ void FieldEdit::Delete(std::string_view name) {
   deleted_.push_back(name);
 }
 
-// One event for the request: its fields share one time, so what has changed was either deleted or
-// given a new end. A hash that is empty afterwards goes too, with `del`.
 void FieldEdit::Finish(std::string_view event, std::vector<std::string_view> effect,
                        EffectTime time) {
   if (!opened_.entry) return;
   Record(std::move(effect), time);
+  // The fields share one time: all that have changed were deleted, or all have a new end.
   CloseTyped(call_, opened_, kNotifyHash, deleted_.empty() ? event : "hdel");
 }
 

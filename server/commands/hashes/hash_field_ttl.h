@@ -16,7 +16,7 @@ namespace sluice {
 enum class TimeUnit : uint8_t { kSeconds, kMilliseconds };
 enum class TimeBase : uint8_t { kNow, kEpoch };
 
-// What the number of a time argument means.
+// The meaning of a time argument's number.
 struct TimeForm {
   TimeUnit unit;
   TimeBase base;
@@ -30,7 +30,7 @@ inline constexpr TimeForm kAtMillisecond{TimeUnit::kMilliseconds, TimeBase::kEpo
 // The deadline that the next argument names; the reader has the error.
 Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form);
 
-// What clients read when FIELDS is not where it has to be.
+// The error when FIELDS is not where it has to be.
 inline constexpr std::string_view kNoFields =
     "ERR Mandatory argument FIELDS is missing or not at the right position";
 // Reads "FIELDS numfields field ..." from the argument `at` to the end: where the names begin, 0
@@ -38,7 +38,7 @@ inline constexpr std::string_view kNoFields =
 size_t ReadFields(CommandCall& call, size_t at,
                   std::string_view count_fault = "ERR Number of fields must be a positive integer");
 
-// What a field's answer to a command about its end can be.
+// The answers of a field to a command about its end.
 enum FieldAnswer : int64_t { kNoField = -2, kNoEnd = -1, kNotMet = 0, kDone = 1, kDeleted = 2 };
 
 // Opens the hash at the first change, gathers what happened, and tells it at the end. A time that
@@ -53,9 +53,9 @@ class FieldEdit {
   FieldAnswer SetDeadline(std::string_view name, const Deadline& deadline);
   void Delete(std::string_view name);
 
-  // `effect`: what stands for the fields with a new time: a command up to its FIELDS.
-  // `event`: what is told when no field was deleted. Nothing happens if nothing was changed. The
-  // strings in `effect` need to live only for the call.
+  // Tells of the request in one event: `event`, or `hdel` if a field was deleted. Nothing happens
+  // if nothing was changed; a hash that is empty afterwards goes too, with `del`. `effect` stands
+  // for the fields with a new time: a command up to its FIELDS; its strings live only for the call.
   void Finish(std::string_view event, std::vector<std::string_view> effect,
               EffectTime time = EffectTime::kAsItIs);
 

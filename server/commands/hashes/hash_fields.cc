@@ -1,5 +1,5 @@
 // Fields of hashes read or set together with their ends: HGETDEL, HGETEX and HSETEX of Redis 8.0.
-// What is written down are absolute times and removals.
+// The effects are absolute times and removals.
 //
 // The three answer for all named fields or change all of them in one step. The type is checked
 // first in the two readers, the grammar first in HSETEX.
@@ -34,8 +34,8 @@ void ReplyNulls(CommandCall& call, size_t first) {
   for (size_t i = first; i < call.args.size(); ++i) call.reply.Null();
 }
 
-// Deleting in `then` is fine: the value is answered before it.
 // Answers with every field named from `first` on, and does `then` with those that are there.
+// Deleting in `then` is fine: the value is answered before it.
 template <typename Then>
 void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& then) {
   call.reply.Array(call.args.size() - first);
@@ -50,8 +50,7 @@ void ReplyFields(CommandCall& call, const Hash& hash, size_t first, const Then& 
   }
 }
 
-// A hash that loses its last field is gone, with `hdel` and then `del`.
-// After `HSET h a 1 b 2`:
+// A hash that loses its last field is gone, with `hdel` and then `del`. After `HSET h a 1 b 2`:
 //   HGETDEL h FIELDS 2 a nothing  → ["1", nil]
 //   HGETDEL h FIELDS 3 a b        → -ERR The `numfields` parameter must match the number of ...
 //   HGETDEL nothing FIELDS 1 a    → [nil]
@@ -90,8 +89,7 @@ constexpr OptionRow<GetOptions> kGetOptions[] = {
 };
 
 // Without an option it is HMGET. PERSIST of a field without an end and a missing field change
-// nothing; what has changed is told by the effect, field by field.
-// After `HSET h a 1`:
+// nothing; what has changed is told by the effect, field by field. After `HSET h a 1`:
 //   HGETEX h EX 100 FIELDS 1 a  → ["1"]
 //   HTTL h FIELDS 1 a           → [100]
 //   HGETEX h PXAT 1 FIELDS 1 a  → ["1"]  the answer, then it goes
@@ -183,8 +181,7 @@ constexpr OptionRow<SetOptions> kSetOptions[] = {
     {"PXAT", ReadOnlyTime<kAtMillisecond>},
 };
 
-// False: the error has been answered.
-// FIELDS takes all that is left, so the options stand before it.
+// False: the error has been answered. FIELDS takes all that is left: the options stand before it.
 bool ReadSetOptions(CommandCall& call, SetOptions& options) {
   ArgReader args(call.args, 2);
   while (args.more()) {
@@ -207,14 +204,14 @@ bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOption
   return true;
 }
 
-// What HSETEX did, as effects. With KEEPTTL it splits: a field that was not there, or was over, has
-// no time to live now, and a replay may still meet the old one.
+// Tells what HSETEX did, as effects. With KEEPTTL it splits: a field that was not there, or was
+// over, has no time to live now, and a replay may still meet the old one.
 class SetExEffects {
  public:
   SetExEffects(CommandCall& call, const SetOptions& options) : call_(call), options_(options) {}
 
-  // The pair at `i` of the arguments is about to be set.
-  // Before the value is set, as only then it can be seen whether the field was there.
+  // To be called before the pair at `i` of the arguments is set: only then it can be seen whether
+  // the field was there.
   void Setting(const Hash& hash, size_t i) {
     if (!call_.wants_effects()) return;
     // A field that was not there, or was over, has no end to keep.
@@ -253,8 +250,8 @@ class SetExEffects {
   std::vector<std::string_view> cleared_;
 };
 
-// Two events, hset and hdel, as Redis 8 sends them, and HDEL in the log.
-// All pairs have a time that has passed: what was there goes, and what was not does not come.
+// All pairs have a time that has passed: what was there goes, and what was not does not come. Sends
+// two events, hset and hdel, as Redis 8 does, and logs HDEL.
 void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& options) {
   std::vector<std::string_view> removal = {"HDEL", hash.key.bytes};
   for (size_t i = options.first; i < call.args.size(); i += 2) {
@@ -266,8 +263,7 @@ void DeletePairs(CommandCall& call, const Opened<Hash>& hash, const SetOptions& 
   CloseTyped(call, hash, kNotifyHash, "hdel");
 }
 
-// The answer is 1 also for a past time, which sets nothing: the condition held.
-// After `HSET h a 1`:
+// The answer is 1 also for a past time, which sets nothing: the condition held. After `HSET h a 1`:
 //   HSETEX h FNX FIELDS 2 a 2 b 2     → 0  all or nothing
 //   HSETEX h FXX EX 100 FIELDS 1 a 2  → 1
 //   HSETEX h FIELDS 2 a 3             → -ERR wrong number of arguments for 'hsetex' command

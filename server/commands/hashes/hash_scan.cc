@@ -108,8 +108,7 @@ void ReplyRandom(CommandCall& call, const Hash& hash, int64_t count, const Rando
   });
 }
 
-// Redis's order: the count, then the words, then the range for pairs, then the key.
-// After `HSET h a 1`:
+// Redis's order: the count, the words, the range for pairs, then the key. After `HSET h a 1`:
 //   HRANDFIELD h 5             → ["a"]            at most every field once
 //   HRANDFIELD h -3            → ["a", "a", "a"]  exactly three, with repetition
 //   HRANDFIELD h 1 WITHVALUES  → ["a", "1"]

@@ -1,5 +1,5 @@
-// The hash family: fields by name. What answers with many fields at once is in hash_scan.cc, fields
-// that end in hash_expiry.cc.
+// The hash family: fields by name. Commands that answer with many fields at once are in
+// hash_scan.cc, fields that end in hash_expiry.cc.
 //
 // A write to a field that had a deadline ends that, except for the counters, which keep it.
 //
@@ -26,9 +26,9 @@ namespace {
 
 // --- writing
 
-// Sets pairs of arguments from the third on; how many fields are new.
-// The arity comes before the type. HSET is a change even if every value is as before: the event is
-// sent and the command logged, as in Redis.
+// Sets pairs of arguments from the third on; how many fields are new, null after an error. The
+// arity comes before the type. HSET is a change even if every value is as before: the event is sent
+// and the command logged, as in Redis.
 std::optional<int64_t> SetPairs(CommandCall& call) {
   if (call.args.size() % 2 != 0) {
     call.reply.Error(ArityText(call));
@@ -72,8 +72,7 @@ void HSetNx(CommandCall& call) {
   call.reply.Integer(1);
 }
 
-// Names are looked for before the hash is opened: a request that finds none leaves no trace.
-// After `HSET h a 1`:
+// Opens the hash only if a name is in it: else the request leaves no trace. After `HSET h a 1`:
 //   HDEL h a a b  → 1
 //   EXISTS h      → 0  the last field took it along
 void HDel(CommandCall& call) {
@@ -110,8 +109,7 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
 }
 
 // The increment is read before the key. A missing field counts from 0; one that is no integer is an
-// error with words of its own.
-// After `HSET h a x`:
+// error with words of its own. After `HSET h a x`:
 //   HINCRBY h a 1  → -ERR hash value is not an integer
 //   HINCRBY h n 5  → 5  a missing field counts as 0
 void HIncrBy(CommandCall& call) {

@@ -45,8 +45,8 @@ std::optional<bool> ReadFlushMode(CommandCall& call) {
   return std::nullopt;
 }
 
-// What is flushed may hold no key and still be known of: tokens of locks that were given back. So
-// it is always written down, as Redis does.
+// A database without keys may still be known of, by tokens of locks that were given back. So a
+// flush is always written down, as Redis does.
 void SayFlushed(CommandCall& call) {
   call.part<Tracking>().AllFlushed();
   call.ChangedDatabases();

@@ -105,8 +105,8 @@ void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline
                    EffectTimeOf(deadline));
 }
 
-// What a client hands in is its own word: no limiter that requests could not have made. Of locks no
-// dump gives holders or tokens.
+// False for a client's payload with a limiter that requests could not have made. Locks need no
+// check: a dump gives them neither holders nor tokens.
 bool IsLikely(const CommandCall& call, const RdbValue& value) {
   if (call.client.replays || !value.value || value.value->type() != ValueType::kLimiter)
     return true;

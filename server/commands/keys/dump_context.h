@@ -1,4 +1,4 @@
-// What values are read from dumps with, as the options are now.
+// The context in which values are read from dumps, as the options are now.
 //
 // The limits decide which form a value gets: a hash of 50 fields is packed or a table according to
 // this server's options, not to those of the server that wrote it.

@@ -79,7 +79,7 @@ bool ReadConditions(CommandCall& call, Conditions& conditions) {
   return !args.failed();
 }
 
-// What the four commands differ in: EXPIRE and PEXPIRE count from now, the AT forms from 1970.
+// The four commands' forms of a time: EXPIRE and PEXPIRE count from now, the AT forms from 1970.
 enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
@@ -106,8 +106,7 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
 }
 
 // Options, then the time, then the key: EXPIRE of a missing key with a bad number is an error, not
-// 0. The conditions compare Unix times, in which both kinds of deadlines can be told.
-// After `SET k v`:
+// 0. The conditions compare Unix times, which tell both kinds of deadlines. After `SET k v`:
 //   EXPIRE k 100 XX   → 0  it has no time to be changed
 //   EXPIRE k 100 GT   → 0  no time is longer than any
 //   EXPIRE k 100 LT   → 1
@@ -142,8 +141,7 @@ void PExpireAt(CommandCall& call) { ExpireIn(call, Unit::kMilliseconds, Base::kE
 // --- when does it end?
 
 // -2 without a key, -1 without a deadline. The look marks no access, so watching a key's TTL does
-// not keep it from eviction.
-// After `SET k v`:
+// not keep it from eviction. After `SET k v`:
 //   TTL k        → -1
 //   TTL nothing  → -2
 void TimeLeft(CommandCall& call, Unit unit, Base base) {
@@ -162,8 +160,7 @@ void PTtl(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kNow); 
 void ExpireTime(CommandCall& call) { TimeLeft(call, Unit::kSeconds, Base::kEpoch); }
 void PExpireTime(CommandCall& call) { TimeLeft(call, Unit::kMilliseconds, Base::kEpoch); }
 
-// 0 where there is nothing to end: no key, or no deadline. It is its own effect.
-// After `SET k v EX 100`:
+// 0 if there is nothing to end: no key or deadline. It is its own effect. After `SET k v EX 100`:
 //   PERSIST k  → 1
 //   PERSIST k  → 0
 void Persist(CommandCall& call) {

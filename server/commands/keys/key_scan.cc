@@ -23,8 +23,7 @@ namespace sluice {
 namespace {
 
 // Two passes, because the reply must say its length first. The views stay valid: this walk only
-// reads.
-// After `MSET one 1 two 2`:
+// reads. After `MSET one 1 two 2`:
 //   KEYS t?[n-p]  → ["two"]
 //   KEYS [^t]*    → ["one"]
 void Keys(CommandCall& call) {
@@ -42,10 +41,9 @@ void Keys(CommandCall& call) {
 
 // --- SCAN
 
-// COUNT bounds the work, not the answer: what MATCH or TYPE drops
-// counts as well, so an empty page with a cursor above 0 is normal. The cursor is a position in the
-// hash space: the server keeps nothing for a walk, and takes any number for one.
-// After `SET a 1`:
+// COUNT bounds the work, not the answer: what MATCH or TYPE drops counts as well, so an empty page
+// with a cursor above 0 is normal. The cursor is a position in the hash space: the server keeps
+// nothing for a walk, and takes any number for one. After `SET a 1`:
 //   SCAN 0 TYPE string  → ["0", ["a"]]
 //   SCAN x              → -ERR invalid cursor
 //   SCAN 0 COUNT 0      → -ERR syntax error

@@ -29,8 +29,7 @@ namespace {
 
 // DEL and UNLINK, which are the same: both free a small value at once and a big one in slices of
 // later turns. A key that is named twice counts once. A DEL of keys that are all missing changes
-// nothing and is not logged, unless it made tokens of an earlier lock stale.
-// After `MSET a 1 b 2`:
+// nothing and is not logged, unless it made tokens of an earlier lock stale. After `MSET a 1 b 2`:
 //   DEL a a b nothing  → 2  keys that were there
 void Del(CommandCall& call) {
   int64_t deleted = 0;
@@ -47,8 +46,7 @@ void Del(CommandCall& call) {
   call.reply.Integer(deleted);
 }
 
-// A key that is named twice counts twice, unlike in DEL.
-// After `SET k v`:
+// A key that is named twice counts twice, unlike in DEL. After `SET k v`:
 //   EXISTS k k nothing  → 2  a key counts as often as it is named
 void Exists(CommandCall& call) {
   int64_t found = 0;
@@ -58,8 +56,7 @@ void Exists(CommandCall& call) {
   call.reply.Integer(found);
 }
 
-// EXISTS that marks the access. In a CLIENT NO-TOUCH connection it still does not.
-// After `SET a 1`:
+// EXISTS that marks the access. In a CLIENT NO-TOUCH connection it still does not. After `SET a 1`:
 //   TOUCH a a nothing  → 2
 void Touch(CommandCall& call) {
   int64_t found = 0;
@@ -134,8 +131,7 @@ void RenameNx(CommandCall& call) {
 }
 
 // 0 for a missing source and for a key that is there in the other database; nothing is overwritten.
-// The same database is an error, told before the keys are looked at.
-// After `SET a 1`:
+// The same database is an error, told before the keys are looked at. After `SET a 1`:
 //   MOVE a 0        → -ERR source and destination objects are the same
 //   MOVE a 99       → -ERR DB index is out of range
 //   MOVE nothing 1  → 0
@@ -191,8 +187,7 @@ void PutCopy(const Entry& source, Database& to, HashedKey key, const Now& now) {
 }
 
 // The copy has the source's deadline. Same key and same database is an error even for a missing
-// key.
-// After `SET a 1 EX 100`:
+// key. After `SET a 1 EX 100`:
 //   COPY a b          → 1
 //   TTL b             → 100  the time is copied too
 //   COPY a b          → 0

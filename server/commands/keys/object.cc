@@ -13,8 +13,8 @@
 namespace sluice {
 namespace {
 
-// The entry of the key, or null after the null has been answered.
-// No look-up of this family marks an access: IDLETIME would always be 0.
+// The entry of the key, or null after the null has been answered. No look-up of this family marks
+// an access: IDLETIME would always be 0.
 const Entry* FindObject(CommandCall& call) {
   const Entry* const entry = call.db.Find(call.Key(2), call.now);
   Statistics& statistics = call.part<Statistics>();
@@ -24,8 +24,7 @@ const Entry* FindObject(CommandCall& call) {
 }
 
 // Our own forms are few; the word is the one that Redis would have at this size and with this
-// history.
-// After `SET n 12`, `SET s text`, `RPUSH l a`:
+// history. After `SET n 12`, `SET s text`, `RPUSH l a`:
 //   OBJECT ENCODING n        → "int"
 //   OBJECT ENCODING s        → "embstr"
 //   OBJECT ENCODING nothing  → nil

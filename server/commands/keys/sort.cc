@@ -9,8 +9,8 @@
 //   SORT jobs BY job:*->rank LIMIT 0 10 GET # GET job:*->name
 //
 // A sort by numbers needs every element to be one: the first fault refuses the command, but only
-// after all were weighed, as in Redis. What STORE writes is logged as DEL and RPUSH, because a
-// replay cannot see the same other keys.
+// after all were weighed, as in Redis. STORE is logged as DEL and RPUSH, because a replay cannot
+// see the same other keys.
 
 #include <algorithm>
 #include <cmath>
@@ -84,7 +84,7 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
      1},
 };
 
-// False: the error has been answered. Of options that come twice the last one counts.
+// False: the error has been answered. If an option comes twice, the last one counts.
 bool ReadSort(CommandCall& call, SortRequest& request) {
   ArgReader args(call.args, 2);
   // Which keys BY and GET lead to nobody knows before: whoever may use them may read all.
@@ -104,7 +104,7 @@ struct Sortable {
   uint64_t prefix = 0;  // with ALPHA, and without BY: the first bytes as a number
 };
 
-// What there is to sort.
+// The elements before they are ordered.
 struct Unsorted {
   Elements elements;
   std::vector<std::optional<std::string>> texts;  // what they are compared by, with BY and ALPHA
@@ -116,7 +116,7 @@ struct Window {
   size_t last = 0;
 };
 
-// What C's strtod makes of the whole text; the empty text is 0.
+// The number that C's strtod makes of the whole text, or null; the empty text is 0.
 std::optional<double> WeightOf(std::string_view text) {
   text = text.substr(0, text.find('\0'));  // Redis reads a C string
   if (text.empty()) return 0;
@@ -178,9 +178,9 @@ int Compare(const SortRequest& request, const Unsorted& unsorted, const Sortable
   return text->compare(*other);
 }
 
-// Only the window is sorted: two selections (std::nth_element, O(N) on average) cut off what comes
-// before and behind it, so SORT LIMIT 0 10 of a million elements does not sort a million.
-// Brings into order what stands in the window. Equal ones stay as they came.
+// Brings the window into order; equal elements stay as they came. Two selections (std::nth_element,
+// O(N) on average) cut off what comes before and behind it, so SORT LIMIT 0 10 of a million
+// elements does not sort a million.
 void Order(const SortRequest& request, const Unsorted& unsorted, const Window& window,
            std::vector<Sortable>& items) {
   const auto before = [&](const Sortable& a, const Sortable& b) {
@@ -191,7 +191,7 @@ void Order(const SortRequest& request, const Unsorted& unsorted, const Window& w
   const auto first = items.begin() + static_cast<ptrdiff_t>(window.first);
   const auto last = items.begin() + static_cast<ptrdiff_t>(window.last);
   if (first == last) return;
-  // What comes before the window is cut off, then what comes behind it.
+  // First cuts off the elements before the window, then those behind it.
   if (first != items.begin()) std::nth_element(items.begin(), first, items.end(), before);
   if (last != items.end()) std::nth_element(first, last, items.end(), before);
   std::sort(first, last, before);
@@ -278,8 +278,7 @@ void AnswerAsStored(CommandCall& call, const SortRequest& request, const Entry& 
 }
 
 // Options, then the key, then its type. A missing key is an empty list: with STORE it deletes the
-// target.
-// After `RPUSH l 3 1 2`, `MSET w_1 30 w_2 20 w_3 10`:
+// target. After `RPUSH l 3 1 2`, `MSET w_1 30 w_2 20 w_3 10`:
 //   SORT l                       → ["1", "2", "3"]
 //   SORT l BY w_* GET # GET w_*  → ["3", "10", "2", "20", "1", "30"]
 //   SORT l BY nothing            → ["3", "1", "2"]  without a star in it: left in its order
@@ -295,8 +294,8 @@ void SortKey(CommandCall& call, bool may_store) {
   if (!entry) return Answer(call, request, {none, {}});
   if (!IsSortable(*entry)) return call.reply.Error(ErrorCode::kWrongType);
 
-  // A set has no order: what is stored, or answered to a script, must not depend on chance.
-  // BY nosort of a set would store, or show a script, an order that differs from run to run.
+  // A set has no order: with BY nosort, what is stored, or answered to a script, would differ from
+  // run to run.
   if (request.as_stored && entry->type() == ValueType::kSet &&
       (request.store || call.part<ScriptState>().running())) {
     request.as_stored = false;

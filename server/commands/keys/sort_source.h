@@ -1,4 +1,4 @@
-// What SORT can sort: the elements of a list, a set or a sorted set.
+// The elements that SORT can sort: those of a list, a set or a sorted set.
 //
 // Copies, because what SORT looks up meanwhile may free the value. Their bytes stand in one string,
 // with one allocation for all instead of one for each.
@@ -25,7 +25,7 @@ class Elements {
   std::vector<size_t> ends_;
 };
 
-// Of any other type SORT answers WRONGTYPE.
+// SORT answers WRONGTYPE for any other type.
 bool IsSortable(const Entry& entry);
 // Precondition of both: IsSortable.
 size_t CountElements(const Entry& entry);

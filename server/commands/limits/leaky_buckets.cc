@@ -34,8 +34,8 @@
 namespace sluice {
 namespace {
 
-// False when an argument is missing: that has been answered.
-// The module's row has arity -1, so that the error is the module's own.
+// False when an argument is missing: that has been answered. The module's row has arity -1, so that
+// the error is the module's own.
 bool HasArguments(CommandCall& call, size_t arguments) {
   if (call.args.size() > arguments) [[likely]]
     return true;
@@ -77,7 +77,7 @@ void CountIn(CommandCall& call, Entry& entry, int64_t due_ms, uint64_t units) {
   TickRun run(entry.packed());
   const Deadline deadline = entry.deadline();
   const bool own_deadline = deadline == Deadline::Steady(run.last());
-  // What has drained makes room in the run.
+  // Units that have drained make room in the run.
   run.DropThrough(call.now.ms());
   if (run.Add(due_ms, units)) [[likely]] {
     call.db.SetPacked(entry, run.bytes(), own_deadline ? Deadline::Steady(run.last()) : deadline);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kEchoBytesMax = 128;  // of a stranger's word in an error
 
-// What comes before BURST: only the algorithm knows whether BURST may come at all.
+// The numbers before BURST: only the algorithm knows whether BURST may come at all.
 struct Numbers {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
   int64_t max = 0;

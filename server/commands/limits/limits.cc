@@ -1,6 +1,6 @@
 // The limiter family: six algorithms behind one command each for taking, taking from several at
-// once, giving back and looking. What an algorithm says is decided in storage/limits; this file
-// reads requests, asks, answers and reports. Named policies are in limit_policies.cc.
+// once, giving back and looking. storage/limits decides what an algorithm says; this file reads
+// requests, asks, answers and reports. Named policies are in limit_policies.cc.
 //
 // AT, with which a log says when LIMIT.TAKE and LIMIT.REFUND were asked, is refused to clients:
 // they could take at a moment at which the limit was whole, or end it for all.
@@ -133,7 +133,7 @@ Now MomentOf(const CommandCall& call, const std::optional<int64_t>& at_unix_us) 
 // --- LIMIT.TAKE. With WAIT a request that does not fit queues at the key; what it wants is tried
 // again by LimitWaiters, without a command running, until its time is over.
 
-// What SayTaken does, without a call.
+// As SayTaken, without a call.
 void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& request) {
   const ChangeRecorder changes(parts);
   changes.Changed(kNotifyModule, kTakeEvent, key);
@@ -186,9 +186,9 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
   if (limiter.changed()) SayTakenByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
 }
 
-// The time of a waiter is over: what it would be told now, but that its turn has not come.
-// Read anew, since neither arguments nor policy are what was kept. It may not be allowed even if it
-// would fit: its turn has not come, and the one in front goes first.
+// The time of a waiter is over: it gets the verdict of now. The request is read anew, since neither
+// arguments nor policy are what was kept. It is refused even if it would fit: its turn has not
+// come, and the one in front goes first.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
   const TakeOptions options = ReadTake(args, call.part<LimitService>());
@@ -272,15 +272,14 @@ struct Part {
 };
 
 // Every fault is told before a key is looked at. The same key twice is one of them: the second part
-// would be asked before the first was taken. The table of names has a secret key, as clients choose
-// them.
-// False: the error has been answered.
+// would be asked before the first was taken. False: the error has been answered.
 bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
   ArgReader args(call.args);
   const auto most = static_cast<int64_t>(call.args.size()) - 2;
   const std::optional<int64_t> count = ParseInt64(args.Bytes());
   if (!count || *count < 1) args.Fail("ERR numkeys should be greater than 0");
   if (count && *count > most) args.Fail("ERR Number of keys can't be greater than number of args");
+  // With a secret key, as clients choose the names.
   absl::flat_hash_set<std::string_view, KeyedHash> seen(
       0, KeyedHash(call.keyspace.hash_keys().Next()));
   for (int64_t i = 0; !args.failed() && i < *count; ++i) {
@@ -322,8 +321,8 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
 }
 
 // All or none: first every part is asked, then every part is taken. A part that would fit alone
-// consumes nothing if another one does not. The effects are single LIMIT.TAKEs, as one group.
-// After `LIMIT.ALL 2 a b WINDOW 2 10000 0 1 WINDOW 5 10000 0 9`, which b refuses:
+// consumes nothing if another one does not. The effects are single LIMIT.TAKEs, as one group. After
+// `LIMIT.ALL 2 a b WINDOW 2 10000 0 1 WINDOW 5 10000 0 9`, which b refuses:
 //   LIMIT.INFO a                                           → []
 //   LIMIT.ALL 2 a a WINDOW 2 10000 0 1 WINDOW 5 10000 0 1  → -ERR the same key twice
 void TakeAll(CommandCall& call) {
@@ -347,8 +346,8 @@ void TakeAll(CommandCall& call) {
 // --- LIMIT.REFUND, LIMIT.INFO
 
 // Never above the limit: what was not consumed cannot be given back. Null for a missing key, which
-// is as good as unused. Waiters of the key are tried after this command.
-// After `LIMIT.TAKE k WINDOW 2 10000 COST 2`:
+// is as good as unused. Waiters of the key are tried after this command. After
+// `LIMIT.TAKE k WINDOW 2 10000 COST 2`:
 //   LIMIT.REFUND k 1        → 1
 //   LIMIT.REFUND nothing 1  → nil array
 void Refund(CommandCall& call) {
@@ -389,7 +388,7 @@ void Info(CommandCall& call) {
 
 // --- the table
 
-// With PEEK it only reads. What makes no sense is taken for a write.
+// With PEEK it only reads. A request that makes no sense is taken for a write.
 uint16_t TakeKeyFlags(const Request& request) {
   const Args args = request.args;
   constexpr uint16_t kReads = kKeyRo | kKeyAccess;

@@ -66,9 +66,8 @@ int64_t WithinDeadline(int64_t tat_ns, const Entry& entry, const Now& now) {
   return tat_ns > reached_ns + 2 * kMsNs ? static_cast<int64_t>(reached_ns) : tat_ns;
 }
 
-// Asks, stores, answers. `prefix` begins the sentence of an error.
-// The type is checked first, then the number. A peek (quantity 0) stores nothing; a refused request
-// leaves the key as it is.
+// Asks, stores, answers. `prefix` begins the sentence of an error. The type is checked first, then
+// the number. A peek (quantity 0) stores nothing; a refused request leaves the key as it is.
 void TakeAndReply(CommandCall& call, const CellRequest& request, std::string_view prefix) {
   const HashedKey key = call.Key(1);
   const Entry* const entry = call.db.Find(key, call.now);
@@ -120,9 +119,8 @@ bool ReadSigned(CommandCall& call, size_t first, std::span<int64_t> numbers) {
   return true;
 }
 
-// Nothing: an error has been answered.
-// The module's own usage line for a wrong number of arguments. The parsed numbers are remembered by
-// their bytes: clients send the same ones each time.
+// Null: the error has been answered. A wrong number of arguments gets the module's own usage line.
+// The parsed numbers are remembered by their bytes: clients send the same ones each time.
 std::optional<CellRequest> ReadThrottle(CommandCall& call) {
   if (call.args.size() < 5 || call.args.size() > 6) {
     call.reply.Error(Concat(kCellError,

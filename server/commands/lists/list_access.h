@@ -1,4 +1,4 @@
-// What the list commands share: finding a list, taking elements off an end, and the words that they
+// Shared by the list commands: finding a list, taking elements off an end, and the words that they
 // have in common.
 //
 // A list is a chain of packed nodes (storage/types/list.h): both ends are O(1), the middle is
@@ -19,7 +19,7 @@ namespace sluice {
 inline constexpr KeySpecs kSourceAndTarget =
     KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete) + KeyAt(2, kKeyRw | kKeyInsert);
 
-// Of list-max-listpack-size and DEBUG QUICKLIST-PACKED-THRESHOLD.
+// The limits that list-max-listpack-size and DEBUG QUICKLIST-PACKED-THRESHOLD set.
 ListLimits LimitsOf(const Parts& parts);
 
 // Pushes texts one by one, makes the list where the key is free, and notifies; the length then.
@@ -52,7 +52,7 @@ enum class Moved : uint8_t {
 };
 Moved MoveElement(CommandCall& call, HashedKey source, HashedKey target, ListMove move);
 
-// What LMPOP and BLMPOP have behind (the time-out and) the name: numkeys key [key ...] LEFT | RIGHT
+// LMPOP's and BLMPOP's words behind (the time-out and) the name: numkeys key [key ...] LEFT | RIGHT
 // [COUNT count]. Null: the error has been answered.
 struct MultiPop {
   size_t first_key = 0;

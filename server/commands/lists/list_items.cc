@@ -35,8 +35,7 @@ std::optional<size_t> PlaceOf(int64_t index, size_t size) {
 }
 
 // The key comes before the number, unlike in LRANGE: LINDEX of a missing key with a bad index is
-// null.
-// After `RPUSH l a b c`:
+// null. After `RPUSH l a b c`:
 //   LINDEX l -1  → "c"
 //   LINDEX l 3   → nil
 void LIndex(CommandCall& call) {
@@ -53,8 +52,8 @@ void LIndex(CommandCall& call) {
   call.reply.Bulk(list.At(*place, scratch));
 }
 
-// The numbers come before the key. An empty range is an empty array, never null.
-// After `RPUSH l a b c`:
+// The numbers come before the key. An empty range is an empty array, never null. After
+// `RPUSH l a b c`:
 //   LRANGE l -100 1  → ["a", "b"]
 //   LRANGE l 2 1     → []
 void LRange(CommandCall& call) {
@@ -97,8 +96,7 @@ void LSet(CommandCall& call) {
 }
 
 // The word comes before the key. 0 for a missing key and -1 for a missing pivot, so that a length
-// is always above 0.
-// After `RPUSH l a c`:
+// is always above 0. After `RPUSH l a c`:
 //   LINSERT l BEFORE c b       → 3
 //   LINSERT l AFTER x b        → -1  no such element
 //   LINSERT nothing AFTER x b  → 0   no such key
@@ -123,8 +121,7 @@ void LInsert(CommandCall& call) {
 }
 
 // count > 0 removes from the front, < 0 from the back, 0 all that are equal. The list's last
-// element takes the key along.
-// After `RPUSH l a b a b a`:
+// element takes the key along. After `RPUSH l a b a b a`:
 //   LREM l -1 a    → 1  from the end
 //   LREM l 0 a     → 2  all of them
 //   LRANGE l 0 -1  → ["b", "b"]
@@ -153,8 +150,7 @@ void LRem(CommandCall& call) {
 }
 
 // Keeps the range; an empty range deletes the key. Redis sends `ltrim` even if nothing was cut off,
-// and so does this, without an effect for the log.
-// After `RPUSH l a b c`:
+// and so does this, without an effect for the log. After `RPUSH l a b c`:
 //   LTRIM l 1 -1  → OK
 //   LTRIM l 5 9   → OK
 //   EXISTS l      → 0
@@ -223,8 +219,8 @@ constexpr OptionRow<PosOptions> kPosOptions[] = {
 };
 
 // The form of the answer depends on COUNT alone: without it an index or null, with it an array,
-// which is empty where nothing was found. The options come before the key.
-// After `RPUSH l a b a b a`:
+// which is empty where nothing was found. The options come before the key. After
+// `RPUSH l a b a b a`:
 //   LPOS l a RANK 2            → 2
 //   LPOS l a RANK -1           → 4
 //   LPOS l a COUNT 0           → [0, 2, 4]

@@ -19,8 +19,7 @@ void Move(CommandCall& call, ListMove move) {
 }
 
 // Both words before any key. The effect is the command itself: which element moves is decided by
-// the state alone.
-// After `RPUSH l a b c`:
+// the state alone. After `RPUSH l a b c`:
 //   LMOVE l l LEFT RIGHT       → "a"  turns the list
 //   LRANGE l 0 -1              → ["b", "c", "a"]
 //   LMOVE nothing l LEFT LEFT  → nil
@@ -36,8 +35,7 @@ void LMove(CommandCall& call) {
 void RPopLPush(CommandCall& call) { Move(call, {ListEnd::kBack, ListEnd::kFront}); }
 
 // The first key that holds a list serves alone, even with fewer than COUNT elements. A key of
-// another type in front of it is WRONGTYPE; behind it no key is looked at.
-// After `RPUSH b x y z`:
+// another type in front of it is WRONGTYPE; behind it no key is looked at. After `RPUSH b x y z`:
 //   LMPOP 2 a b LEFT COUNT 2  → ["b", ["x", "y"]]  the first list that has something
 //   LMPOP 0 a LEFT            → -ERR numkeys should be greater than 0
 //   LMPOP 2 a LEFT            → -ERR syntax error

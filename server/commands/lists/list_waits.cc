@@ -2,10 +2,10 @@
 // client is parked until one comes or its time is over (waiters.h). A client that was woken looks
 // at the key that woke it alone.
 //
-// Served in the order of arrival for each key. What is logged is the command that did not have to
-// wait, with the key that served it. Inside MULTI or a script nothing waits: an empty list answers
-// at once as a deadline would. The time-out is in seconds, may have a fraction, and 0 waits for
-// ever.
+// Clients are served in the order of arrival for each key. The log gets the command that did not
+// have to wait, with the key that served it. Inside MULTI or a script nothing waits: an empty list
+// answers at once as a deadline would. The time-out is in seconds, may have a fraction, and 0 waits
+// for ever.
 //
 //   command        answer when it gets one    at the deadline   effect
 //   BLPOP BRPOP    key, element               a null array      LPOP or RPOP key
@@ -75,9 +75,9 @@ void BRPop(CommandCall& call) { BlockingPop(call, ListEnd::kBack); }
 
 // --- BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout
 
-// The target's type is looked at only when there is an element to move, so a client may wait for a
-// source whose target is no list; it gets WRONGTYPE on waking.
-// True when an element was moved. Parks, where there is none.
+// True when an element was moved; parks where there is none. The target's type is looked at only
+// when there is an element, so a client may wait for a source whose target is no list; it gets
+// WRONGTYPE on waking.
 bool MoveOrPark(CommandCall& call, ListMove move) {
   ArgReader args(call.args, call.args.size() - 1);
   const int64_t deadline_ms = ReadTimeoutSeconds(args, call);
@@ -95,8 +95,7 @@ bool MoveOrPark(CommandCall& call, ListMove move) {
   return false;
 }
 
-// The words come before the time-out, the time-out before the keys.
-// After `RPUSH l a`:
+// The words come before the time-out, the time-out before the keys. After `RPUSH l a`:
 //   BLMOVE l t LEFT LEFT 0     → "a"
 //   BLMOVE l t LEFT LEFT 0.01  → nil array
 //   BLMOVE l t LEFT UP 0       → -ERR syntax error
@@ -117,8 +116,8 @@ void BRPopLPush(CommandCall& call) {
 
 // --- BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]
 
-// The grammar behind the time-out is read first: a bad numkeys wins over a bad time-out.
-// After `RPUSH b x y`:
+// The grammar behind the time-out is read first: a bad numkeys wins over a bad time-out. After
+// `RPUSH b x y`:
 //   BLMPOP 0 2 a b RIGHT COUNT 5  → ["b", ["y", "x"]]
 //   BLMPOP 0.01 1 a LEFT          → nil array
 //   BLMPOP x 1 a LEFT             → -ERR timeout is not a float or out of range

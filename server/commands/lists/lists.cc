@@ -1,5 +1,5 @@
-// The list family, its ends: pushing, popping and the length. What reaches into a list is in
-// list_items.cc, what moves elements between lists in list_moves.cc, what waits in list_waits.cc.
+// The list family, its ends: pushing, popping and the length. Commands that reach into a list are
+// in list_items.cc, moves between lists in list_moves.cc, waiting in list_waits.cc.
 //
 // Both ends are O(1) an element. A push is its own effect, and so is a pop: the state alone decides
 // which element goes.
@@ -45,8 +45,7 @@ void RPushX(CommandCall& call) { PushAll(call, ListEnd::kBack, true); }
 // --- LPOP and RPOP
 
 // Redis 7's answers: null for a missing key even with count 0, an empty array for a list with count
-// 0. A count below 0 is told before the key is looked at.
-// After `RPUSH l a b`:
+// 0. A count below 0 is told before the key is looked at. After `RPUSH l a b`:
 //   LPOP l 0   → []
 //   LPOP l 5   → ["a", "b"]
 //   LPOP l 5   → nil array  a missing key

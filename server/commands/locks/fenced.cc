@@ -10,7 +10,7 @@
 //   > FENCED job 1895452050695 SET result 42
 //   < OK                                or STALE, and nothing was written
 //
-// What goes to the log is what the inner command did, without the condition.
+// The log gets what the inner command did, without the condition.
 
 #include <optional>
 #include <string>

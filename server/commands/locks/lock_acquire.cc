@@ -1,6 +1,6 @@
-// LOCK.ACQUIRE and LOCK.MACQUIRE: taking a lock, or several at once, or waiting for them. Who may
-// take is decided in storage/locks; this file reads arguments, asks, and answers or parks the
-// client. What it has changed is told by LockRecorder, so the handlers say NoEffect().
+// LOCK.ACQUIRE and LOCK.MACQUIRE: taking a lock, or several at once, or waiting for them.
+// storage/locks decides who may take; this file reads arguments, asks, and answers or parks the
+// client. LockRecorder tells what has changed, so the handlers say NoEffect().
 //
 //   LOCK.ACQUIRE key owner [LEASE ms] [SESSION] [WAIT ms] [SHARED | PERMITS n OF m] [MINHOLD ms]
 //   ...

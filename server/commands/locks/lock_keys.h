@@ -1,5 +1,5 @@
-// What all commands on locks share: opening the locks of a request, once, and their arguments
-// (keys, the owner, the range of a lease).
+// Shared by all commands on locks: opening the locks of a request, once, and reading their
+// arguments (keys, the owner, the range of a lease).
 //
 // An OpenLock remembers where its lock lies, so that asking, granting and accounting need one
 // look-up.

@@ -81,8 +81,8 @@ void ReadPermitsOf(ArgReader& args, LockShape& shape) {
   }
 }
 
-// What only the whole can tell: without LEASE and SESSION a crash of the client would hold the lock
-// for ever, so that is an error. NOTIFY is a push, which RESP2 has not.
+// Checks the whole, too: without LEASE and SESSION a crash of the client would hold the lock for
+// ever, so that is an error. NOTIFY is a push, which RESP2 has not.
 AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several) {
   AcquireOptions options{.several = several};
   ReadOptionsOnce(args, kLockOptionsOptions, options);

@@ -1,4 +1,4 @@
-// What LOCK.ACQUIRE and LOCK.MACQUIRE may be asked beside the owner.
+// The arguments of LOCK.ACQUIRE and LOCK.MACQUIRE behind the owner.
 #pragma once
 
 #include <cstdint>

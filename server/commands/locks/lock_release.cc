@@ -32,7 +32,7 @@ namespace {
 constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
 constexpr std::string_view kOtherMode = "LOCKMODE this owner holds the lock in another mode";
 
-// Of RENEW, RELEASE and BREAK.
+// The options of RENEW, RELEASE and BREAK.
 struct KeepOptions {
   int64_t lease_ms = 0;
   int64_t token = 0;  // 0: any
@@ -72,8 +72,8 @@ bool IsHeldInAnother(OpenLock& open, std::string_view owner, const KeepOptions& 
 
 // The answer is the lease that runs from here on, in ms; it may be shorter than what was left,
 // which an ACQUIRE never makes it. A holder of before a restart may claim a lock that is held back
-// for it (Claims, GetBack); with the right token it gets it again, in the mode that it names.
-// After `LOCK.ACQUIRE job alice LEASE 30000`:
+// for it (Claims, GetBack); with the right token it gets it again, in the mode that it names. After
+// `LOCK.ACQUIRE job alice LEASE 30000`:
 //   LOCK.RENEW job alice LEASE 5000  → 5000  a shorter one, from this moment on
 //   LOCK.RENEW job bob LEASE 5000    → -NOTHELD this owner does not hold the lock
 void Renew(CommandCall& call) {
@@ -102,8 +102,8 @@ void Renew(CommandCall& call) {
 }
 
 // The answer is how many holds are left: a re-entrant owner gives back one at a time, or ALL.
-// NOTHELD is an error and never a 0, because an owner that has lost its lock must learn it.
-// After `LOCK.ACQUIRE job alice LEASE 30000`, `LOCK.ACQUIRE job alice LEASE 30000`:
+// NOTHELD is an error and never a 0, because an owner that has lost its lock must learn it. After
+// `LOCK.ACQUIRE job alice LEASE 30000`, `LOCK.ACQUIRE job alice LEASE 30000`:
 //   LOCK.RELEASE job alice TOKEN 1  → -NOTHELD this owner does not hold the lock
 //   LOCK.RELEASE job alice          → 1  one hold is left
 //   LOCK.RELEASE job alice          → 0
@@ -135,8 +135,8 @@ int64_t ReleaseEach(CommandCall& call, Locks& locks, OpenLocks& open, std::strin
   return released;
 }
 
-// WRONGTYPE of any key refuses the request before a lock is given back.
-// After `LOCK.ACQUIRE a alice LEASE 30000`:
+// WRONGTYPE of any key refuses the request before a lock is given back. After
+// `LOCK.ACQUIRE a alice LEASE 30000`:
 //   LOCK.MRELEASE 2 a b alice  → 1
 void ReleaseMany(CommandCall& call) {
   ArgReader args(call.args);
@@ -153,8 +153,7 @@ void ReleaseMany(CommandCall& call) {
 
 // For people and tools: it asks no owner. The tokens of those that are thrown out are stale at
 // once, and holders with NOTIFY are told. Without TOKEN it also ends the doubt that a restart has
-// left.
-// After `LOCK.ACQUIRE job alice LEASE 30000`:
+// left. After `LOCK.ACQUIRE job alice LEASE 30000`:
 //   LOCK.BREAK job TOKEN 1  → 0  not that holder, so not broken
 //   LOCK.BREAK job          → 1
 //   LOCK.BREAK job          → 0

@@ -26,9 +26,9 @@ namespace {
 // The end of the longest lease, whenever it was taken.
 constexpr int64_t kUnixMsMax = 2 * kLeaseMsMax;
 
-// A file is bad input like any other, so what could never have been granted is refused: a holder
-// without any end, more permits than there are, an exclusive lock of two.
-// The arguments behind the token. False: they make no holder.
+// Reads the arguments behind the token. False: they make no holder. A file is bad input like any
+// other, so what could never have been granted is refused: a holder without any end, more permits
+// than there are, an exclusive lock of two.
 bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& shape) {
   holder.owner = ReadOwner(args);
   const auto mode = std::ranges::find(kLockModeWords, args.Bytes());

@@ -1,8 +1,8 @@
-// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. What lingers by MINHOLD takes room and is
-// shown, with no holds.
+// Looking at locks: LOCK.INFO, LOCK.WAITERS, LOCK.LIST. A holder that lingers by MINHOLD takes room
+// and is shown, with no holds.
 //
-// What is shown may have changed when the client reads it. Only a token says whether a lock is
-// still held, and FENCED is what asks it.
+// An answer may be out of date when the client reads it. Only a token says whether a lock is still
+// held, and FENCED asks it.
 //
 //   command         answer
 //   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
@@ -129,7 +129,7 @@ constexpr OptionRow<ListOptions> kLockViewsListOptions[] = {
     {"WAITED", kRaise<&ListOptions::waited>},
 };
 
-// Those for which a request has waited longest come first. Returns the cursor to go on with.
+// Locks for which a request has waited longest come first. Returns the cursor to go on with.
 uint64_t ListWaited(CommandCall& call, uint64_t cursor, int64_t count,
                     absl::FunctionRef<void(std::string_view)> visit) {
   const WaitQueue& queue = call.part<LockService>().queue();
@@ -171,7 +171,7 @@ void List(CommandCall& call) {
 }
 
 // As the HELP of a container: two lines a command. The ranges of arguments are those of COMMAND
-// DOCS. What only a log may say is left out.
+// DOCS. Commands that only a log may say are left out.
 //   LOCK.HELP  → ["LOCK commands are:", ...]
 void LockHelp(CommandCall& call) {
   const CommandSpec& own = *call.command.spec;

@@ -77,7 +77,6 @@ bool IsFull(CommandCall& call, Kind kind) {
 
 // One confirmation a name, also for one that was subscribed to already; so a request has as many
 // answers as names.
-// In MULTI only the two old kinds are allowed, as in Redis.
 template <Kind kind>
 void Subscribe(CommandCall& call) {
   // In MULTI the two older kinds are allowed for history's sake, this one is not.
@@ -127,8 +126,8 @@ void Publish(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 
-// Patterns do not see shard channels.
-// Shard channels are a name space of their own: PUBLISH does not reach them.
+// Shard channels are a name space of their own: PUBLISH does not reach them, and patterns do not
+// see them.
 void PublishToShard(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().PublishToShard(call.args[1], call.args[2]);
   call.reply.Integer(static_cast<int64_t>(receivers));

@@ -1,4 +1,4 @@
-// What EVAL, FCALL and their kin share: a row but for its words, and arguments: a count, so many
+// Shared by EVAL, FCALL and their kin: a row but for its words, and arguments: a count, so many
 // keys, and the rest.
 //
 //   EVAL script numkeys key ... arg ...
@@ -23,8 +23,7 @@ struct ScriptKeys {
   Args arguments;
 };
 
-// Too many is told before too few, as in Redis.
-// Null: the fault has been answered.
+// Null: the fault has been answered. Too many is told before too few, as in Redis.
 inline std::optional<ScriptKeys> ReadScriptKeys(CommandCall& call) {
   const std::optional<int64_t> count = ParseInt64(call.args[2]);
   const Args rest = call.args.subspan(3);
@@ -57,7 +56,7 @@ inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
   return other | kWrite | kDenyOom;
 }
 
-// What differs between the rows of EVAL, EVALSHA, FCALL and their read-only forms.
+// The fields in which the rows of EVAL, EVALSHA, FCALL and their read-only forms differ.
 struct ScriptRow {
   std::string_view name;
   Handler run;

@@ -78,7 +78,7 @@ void EvalReadOnly(CommandCall& call) { EvalText(call, /*read_only=*/true); }
 void EvalSha(CommandCall& call) { EvalKnown(call, /*read_only=*/false); }
 void EvalShaReadOnly(CommandCall& call) { EvalKnown(call, /*read_only=*/true); }
 
-// What the text, or the script that is known under the name, says of itself.
+// The row's flags, with those that the text, or the script known under the name, declares.
 template <bool read_only>
 uint32_t EvalFlags(const Parts&, const Request& request) {
   const uint32_t row_flags = ScriptRowFlags(read_only);
@@ -109,8 +109,7 @@ void ScriptLoad(CommandCall& call) {
   call.reply.Bulk(script->name());
 }
 
-// One answer for each name, in the order of the request.
-// After `SCRIPT LOAD "return 1"`:
+// One answer for each name, in the order of the request. After `SCRIPT LOAD "return 1"`:
 //   SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db abc  → [1, 0]
 void Exists(CommandCall& call) {
   call.reply.Array(call.args.size() - 2);

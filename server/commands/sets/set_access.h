@@ -1,4 +1,4 @@
-// What the set families share.
+// The limits and the hash keys of sets, for all set families.
 //
 // The limit says up to how many integers a set is kept as a sorted array of them; the keys are the
 // server's secret ones, so that clients cannot choose colliding members.

@@ -32,9 +32,9 @@ namespace {
 
 using Sets = std::vector<const Set*>;  // null: a missing key
 
-// Each key is checked, even behind a missing one: WRONGTYPE wins over an empty intersection.
-// The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Looking
-// one key up frees no other's value.
+// The sets of the keys `first` .. `first + count`; null after WRONGTYPE has been answered. Each key
+// is checked, even behind a missing one: WRONGTYPE wins over an empty intersection. Looking one key
+// up frees no other's value.
 std::optional<Sets> FindSets(CommandCall& call, size_t first, size_t count) {
   Sets sets;
   for (size_t i = first; i < first + count; ++i) {
@@ -58,8 +58,7 @@ Sets Distinct(const Sets& sets) {
 }
 
 // The smallest set is walked and the others are asked, the next smallest first, because it is the
-// most likely to say no: O(smallest * sets).
-// `visit` returns false to stop.
+// most likely to say no: O(smallest * sets). `visit` returns false to stop.
 template <typename Visit>
 void Intersect(const Sets& sets, const Visit& visit) {
   Sets distinct = Distinct(sets);
@@ -221,8 +220,7 @@ bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
 }
 
 // With LIMIT the walk stops as soon as so many are found; 0 is no limit. numkeys, then LIMIT, then
-// keys.
-// After `SADD a 1 2 3`:
+// keys. After `SADD a 1 2 3`:
 //   SINTERCARD 2 a a LIMIT 2  → 2  it stops there
 //   SINTERCARD 2 a a LIMIT 0  → 3  no limit
 //   SINTERCARD 0 a            → -ERR numkeys should be greater than 0

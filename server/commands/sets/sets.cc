@@ -1,4 +1,5 @@
-// The set family: members, one by one and at random. What combines sets is in set_algebra.cc.
+// The set family: members, one by one and at random. Commands that combine sets are in
+// set_algebra.cc.
 //
 // Looking a member up is O(1), or O(log N) while the set is a sorted array of integers. A set never
 // stays empty: the last member takes the key along, with a `del` behind the command's own event.
@@ -75,8 +76,7 @@ void SIsMember(CommandCall& call) {
   call.reply.Integer(set && set->Has(call.args[2]) ? 1 : 0);
 }
 
-// An answer for each member in the order of the request, duplicates included.
-// After `SADD s a`:
+// An answer for each member in the order of the request, duplicates included. After `SADD s a`:
 //   SMISMEMBER s a b      → [1, 0]
 //   SMISMEMBER nothing a  → [0]
 void SMIsMember(CommandCall& call) {
@@ -106,8 +106,7 @@ void SMembers(CommandCall& call) {
 
 // Redis's order: a missing source is 0 whatever the target holds, then both types, then the same
 // key twice (1 if the member is there, and nothing changes). A member that is in both sets only
-// leaves the source. It is its own effect.
-// After `SADD s a`:
+// leaves the source. It is its own effect. After `SADD s a`:
 //   SMOVE s t b  → 0
 //   SMOVE s t a  → 1
 //   EXISTS s     → 0
@@ -178,8 +177,8 @@ void PopMany(CommandCall& call) {
   RemoveChosen(call, key, found, chosen);
 }
 
-// A third argument beyond the count is a syntax error instead of the usual sentence on arity.
-// After `SADD s a`:
+// A third argument beyond the count is a syntax error instead of the usual sentence on arity. After
+// `SADD s a`:
 //   SPOP s 0  → []
 //   SPOP s    → "a"
 //   SPOP s    → nil
@@ -213,8 +212,7 @@ void ReplyRandom(CommandCall& call, const Set& set, int64_t count) {
 }
 
 // With a count an array, without one a member or null. SPOP's answer is a set; this is an array,
-// since it may repeat.
-// After `SADD s a`:
+// since it may repeat. After `SADD s a`:
 //   SRANDMEMBER s 5        → ["a"]
 //   SRANDMEMBER s -3       → ["a", "a", "a"]
 //   SRANDMEMBER nothing    → nil

@@ -30,7 +30,7 @@ int64_t ReadTimeoutSeconds(ArgReader& args, const CommandCall& call) {
     args.Fail("ERR timeout is not a float or out of range");
     return 0;
   }
-  // What is no int64 becomes the least of them in Redis, on either side.
+  // A number that is no int64 becomes the least of them in Redis, on either side.
   const long double ms = std::ceil(*seconds * 1000);
   const bool fits = std::fabs(ms) < 0x1p63L;
   return EndOfWait(args, call, fits ? static_cast<int64_t>(ms) : INT64_MIN);

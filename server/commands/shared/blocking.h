@@ -1,4 +1,4 @@
-// What blocking commands share: how they read for how long to wait, and so until when.
+// The time-outs of blocking commands: for how long to wait, and so until when.
 #pragma once
 
 #include "server/dispatch/arg_reader.h"

@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-// Of a Unix time that the command names.
+// The deadline of a Unix time that the command names.
 inline Deadline DeadlineAt(const CommandCall& call, int64_t unix_ms) {
   if (!call.client.replays_relative) [[likely]]
     return Deadline::Unix(unix_ms);
@@ -18,7 +18,7 @@ inline Deadline DeadlineAt(const CommandCall& call, int64_t unix_ms) {
   return is_none ? Deadline::Unix(unix_ms) : Deadline::Steady(engine_ms);
 }
 
-// Of an effect that names this deadline.
+// The kind of time in an effect that names this deadline.
 inline EffectTime EffectTimeOf(const Deadline& deadline) {
   return deadline.kind == Deadline::Kind::kSteady ? EffectTime::kRelative : EffectTime::kAsItIs;
 }

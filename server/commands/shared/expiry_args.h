@@ -21,8 +21,7 @@ namespace sluice {
 
 enum class ExpiryKind : uint8_t { kNone, kEx, kPx, kExat, kPxat, kKeepTtl, kPersist };
 
-// What was said of the key's end. The number is a view of the request, and is checked by
-// ReadDeadline.
+// The option that says how the key ends. ReadDeadline checks the number, a view of the request.
 struct ExpiryArg {
   ExpiryKind kind = ExpiryKind::kNone;
   std::string_view number;  // of EX, PX, EXAT and PXAT: not yet read

@@ -2,7 +2,7 @@
 // those of a client in CLIENT NO-TOUCH) and which count as keyspace hits and misses (those of
 // reads).
 //
-// Of keys that hold Values (T has kType and empty()):
+// For keys that hold Values (T has kType and empty()):
 //
 //   const auto hash = FindTyped<Hash>(call, key);       // LookUpTyped in a command that writes
 //   if (hash.refused) return;                           // WRONGTYPE has been answered
@@ -81,7 +81,7 @@ inline bool IsTextOrMissing(CommandCall& call, const Entry* entry) {
   return false;
 }
 
-// What has been found at a key that should hold a T.
+// The result of a look-up at a key that should hold a T.
 template <typename T>
 struct Typed {
   const Entry* entry = nullptr;
@@ -149,8 +149,8 @@ Opened<T> OpenTyped(CommandCall& call, HashedKey key) {
   return found ? OpenFound(call, key, found) : CreateTyped<T>(call, key);
 }
 
-// Order matters: the value's own event comes before `del`, as Redis's keyspace events do.
-// Says that the value has changed, and that its key is gone if it has become empty.
+// Says that the value has changed, and deletes its key if it has become empty. Order matters: the
+// value's own event comes before `del`, as Redis's keyspace events do.
 template <typename T>
 void CloseTyped(CommandCall& call, const Opened<T>& opened, NotifyClass event_class,
                 std::string_view event) {

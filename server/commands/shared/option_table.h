@@ -8,9 +8,9 @@
 //   ReadOptions(args, kLcsOptions, options);
 //   if (args.failed()) return call.reply.Error(args.error());
 //
-// Words are tried in the order of the rows. What is no option, or not one here and now, is a syntax
-// error; what a row finds wrong it tells the reader, and the first fault counts, as in Redis. Of an
-// option that comes twice the last one counts, unless ReadOptionsOnce is asked.
+// Words are tried in the order of the rows. A word that is no option, or not one here and now, is a
+// syntax error; a row tells the reader the fault that it finds, and the first fault counts, as in
+// Redis. If an option comes twice, the last one counts, unless ReadOptionsOnce is asked.
 #pragma once
 
 #include <cstddef>

@@ -124,7 +124,7 @@ constexpr auto kTextsOf = [] {
   return texts;
 }();
 
-// What a server keeps of a table, which is checked on the way.
+// The specs that a server keeps of a table, which is checked on the way.
 template <const auto& kRows>
 constexpr auto kSpecsOf = [] {
   static_assert(RowsAreSound(kRows));

@@ -10,7 +10,7 @@ bool ScanOptions::Wants(std::string_view name) const { return !glob || glob->Mat
 
 namespace {
 
-// What the rows below fill. The pattern is compiled once, at the end: of two MATCH the last one
+// The rows below fill this. The pattern is compiled once, at the end: of two MATCH the last one
 // counts.
 struct Reading {
   ScanOptions& options;

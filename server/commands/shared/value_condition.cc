@@ -27,8 +27,6 @@ bool ValueCondition::OperandIsSound() const {
   return (kind != Kind::kDigest && kind != Kind::kNotDigest) || ParseDigest(operand);
 }
 
-// A missing key differs from every value, so both negations hold for it. So SET with IFNE also
-// makes a key that is missing.
 bool ValueCondition::Holds(const Entry* entry) const {
   switch (kind) {
     case Kind::kNone:

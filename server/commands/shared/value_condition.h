@@ -1,7 +1,8 @@
 // Conditions on the value that a key holds now: IFEQ, IFNE (the bytes), IFDEQ, IFDNE (their
 // digest), and on its being there at all: NX, XX. Shared by SET, DELEX and their kin.
 //
-// A missing key meets IFNE and IFDNE and fails IFEQ and IFDEQ.
+// A missing key meets IFNE and IFDNE, as it differs from every value, and fails IFEQ and IFDEQ. So
+// SET with IFNE also makes a key that is missing.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 
 namespace sluice {
 
-// What clients read when the operand of IFDEQ or IFDNE is no digest.
+// The error of IFDEQ and IFDNE for an operand that is no digest.
 inline constexpr std::string_view kDigestFault = "ERR must be exactly 16 hexadecimal characters";
 
 struct ValueCondition {

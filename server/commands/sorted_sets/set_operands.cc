@@ -87,8 +87,7 @@ void ForEachCommon(SetOperands& operands, const Visit& visit) {
   });
 }
 
-// What is in the operands, each looked at once.
-// For operations in which a set that comes twice changes nothing.
+// Keeps each source once, for operations in which a set that comes twice changes nothing.
 void KeepDistinct(std::vector<SetOperand>& operands) {
   absl::flat_hash_set<const void*> known;
   std::erase_if(operands, [&known](const SetOperand& operand) {
@@ -98,7 +97,7 @@ void KeepDistinct(std::vector<SetOperand>& operands) {
 
 using Names = absl::flat_hash_set<std::string, KeyedHash, std::equal_to<>>;
 
-// What the first operand has in common with the others, where these are small beside it.
+// The members that the first operand shares with the others, where these are small beside it.
 Names CommonNames(const SetOperand& first, const std::vector<SetOperand>& others,
                   const SipKey& hash_key) {
   Names names(0, KeyedHash(hash_key));
@@ -121,7 +120,6 @@ size_t SetOperand::size() const {
   return sorted ? sorted->size() : 0;
 }
 
-// O(1) in a hash table; null for a member that is not there.
 std::optional<double> SetOperand::Score(std::string_view name) const {
   if (plain) return plain->Has(name) ? std::optional(kSetScore) : std::nullopt;
   return sorted ? sorted->Score(name) : std::nullopt;

@@ -29,7 +29,7 @@ struct SetOperand {
   double weight = 1;
 
   size_t size() const;
-  // Without the weight. Null: the member is not in it.
+  // Without the weight. Null: the member is not in it. O(1) in a hash table.
   std::optional<double> Score(std::string_view name) const;
   void ForEach(SortedSet::Visit visit) const;
 
@@ -60,7 +60,7 @@ struct ScoredName {
 // In no order. The operands are sorted, or thinned out, on the way.
 std::vector<ScoredName> UnionOf(SetOperands& operands, HashKeys& hash_keys);
 std::vector<ScoredName> IntersectionOf(SetOperands& operands, HashKeys& hash_keys);
-// What is in the first and in no other.
+// The members of the first that are in no other.
 std::vector<ScoredName> DifferenceOf(SetOperands& operands, HashKeys& hash_keys);
 // How many members all have in common, counted up to `most`; 0: all.
 int64_t CountCommon(SetOperands& operands, int64_t most);

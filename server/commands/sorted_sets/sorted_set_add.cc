@@ -27,8 +27,8 @@ constexpr OptionRow<AddOptions> kSetOptions[] = {
 // INCR answers with, while a condition that failed is null.
 enum class Outcome : uint8_t { kNothing, kSame, kUpdated, kAdded, kNotANumber };
 
-// GT and LT never keep a new member out; only XX does. The sum is checked before them.
-// `score` is given or, with an increment, what is added; in the end the member's score.
+// `score` is given or, with an increment, what is added; in the end the member's score. GT and LT
+// never keep a new member out; only XX does. The sum is checked before them.
 Outcome AddOne(SortedSetChange& change, std::string_view name, double& score,
                const AddOptions& options, const SortedSet::Limits& limits) {
   const SortedSet* const set = change.found();

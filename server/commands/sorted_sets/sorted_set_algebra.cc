@@ -39,8 +39,8 @@ struct Form {
   bool with_scores = false;
 };
 
-// What was read. The operands point into the database: nothing may be changed until they are done
-// with.
+// The request as it was read. The operands point into the database: nothing may be changed until
+// they are done with.
 struct AlgebraRequest {
   Form form;
   SetOperands operands;
@@ -128,7 +128,7 @@ bool ReadRequest(CommandCall& call, size_t count_at, AlgebraRequest& request) {
   return !args.failed();
 }
 
-// What differs between the three.
+// One of the three operations: how it computes, whether it has WEIGHTS, the event of its STORE.
 struct Kind {
   std::vector<ScoredName> (*compute)(SetOperands&, HashKeys&);
   bool weighted;
@@ -154,8 +154,8 @@ void ZInter(CommandCall& call) { Reply(call, kIntersection); }
 void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 
 // WITHSCORES is no option here. Whatever the target held goes, with its time to live; an empty
-// result deletes it with `del`. The effect is the command itself.
-// After `ZADD a 1 x 2 y`, `ZADD b 10 y`:
+// result deletes it with `del`. The effect is the command itself. After `ZADD a 1 x 2 y`,
+// `ZADD b 10 y`:
 //   ZUNIONSTORE t 2 a b WEIGHTS 2 1    → 2
 //   ZRANGE t 0 -1 WITHSCORES           → ["x", "2", "y", "14"]
 //   ZINTERSTORE t 2 a b AGGREGATE MAX  → 1
@@ -187,8 +187,8 @@ constexpr OptionRow<int64_t> kLimit[] = {
      1},
 };
 
-// The keys come before LIMIT, unlike in SINTERCARD: WRONGTYPE wins here. LIMIT 0 is none.
-// After `ZADD a 1 x 2 y`:
+// The keys come before LIMIT, unlike in SINTERCARD: WRONGTYPE wins here. LIMIT 0 is none. After
+// `ZADD a 1 x 2 y`:
 //   ZINTERCARD 2 a a LIMIT 1  → 1
 //   ZINTERCARD 0 a            → -ERR at least 1 input key is needed for 'zintercard' command
 void ZInterCard(CommandCall& call) {

@@ -57,7 +57,6 @@ SortedSet::Limits SortedSetLimits(const CommandCall& call) {
           static_cast<size_t>(settings.zset_max_listpack_value), &call.keyspace.hash_keys()};
 }
 
-// A look-up for a change: it marks the access and counts no hit.
 SortedSetChange::SortedSetChange(CommandCall& call, HashedKey key)
     : call_(call), key_(key), found_(LookUpTyped<SortedSet>(call, key)) {}
 
@@ -74,7 +73,6 @@ SortedSet& SortedSetChange::set() {
   return *opened_;
 }
 
-// Without a change nothing is told. May be called once.
 void SortedSetChange::Close(std::string_view event) {
   if (opened_.entry) CloseTyped(call_, opened_, kNotifySortedSet, event);
 }

@@ -1,6 +1,6 @@
-// What the families of sorted-set commands share: reading ranges, answering with elements.
+// Shared by the families of sorted-set commands: reading ranges, answering with elements.
 //
-// A sorted set is never empty between two commands: who takes the last member removes the key.
+// A sorted set is never empty between two commands: taking the last member removes the key.
 #pragma once
 
 #include <memory>
@@ -32,13 +32,13 @@ SortedSet::Limits SortedSetLimits(const CommandCall& call);
 // that and Close.
 class SortedSetChange {
  public:
-  // Looks the key up; answers WRONGTYPE when it holds something else.
+  // Marks the access and counts no hit; answers WRONGTYPE when the key holds something else.
   SortedSetChange(CommandCall& call, HashedKey key);
 
   bool refused() const { return found_.refused; }
   const SortedSet* found() const;  // null when missing
   SortedSet& set();
-  // Deletes an empty set and notifies, if set() was called.
+  // Deletes an empty set and notifies, if set() was called. May be called once.
   void Close(std::string_view event);
 
  private:

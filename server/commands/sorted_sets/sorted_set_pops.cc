@@ -58,8 +58,7 @@ void Pop(CommandCall& call, SortedSetChange& change, const End& end, RankRange r
 // --- ZPOPMIN, ZPOPMAX
 
 // The count comes before the key, which is WRONGTYPE even with count 0. Without a count RESP3 has a
-// flat pair; with one it has pairs in an array.
-// After `ZADD z 1 a 2 b 3 c`:
+// flat pair; with one it has pairs in an array. After `ZADD z 1 a 2 b 3 c`:
 //   ZPOPMAX z     → ["c", "3"]
 //   ZPOPMIN z 5   → ["a", "1", "b", "2"]
 //   ZPOPMIN z     → []
@@ -130,8 +129,7 @@ bool PopFromFirst(CommandCall& call, Args keys, const MultiPop& pop) {
   return false;
 }
 
-// A null array, not an empty one, where no key has anything.
-// After `ZADD b 1 x 2 y`:
+// A null array, not an empty one, where no key has anything. After `ZADD b 1 x 2 y`:
 //   ZMPOP 2 a b MIN        → ["b", [["x", "1"]]]  the first set that has something
 //   ZMPOP 1 a MAX COUNT 2  → nil array
 //   ZMPOP 1 b MIN COUNT 0  → -ERR count should be greater than 0

@@ -28,17 +28,17 @@ namespace sluice {
 namespace {
 
 using Direction = SortedSet::Direction;
-// What the bounds are: places, scores, or names where all scores are equal.
+// Kinds of bounds: places, scores, or names where all scores are equal.
 enum class RangeBy : uint8_t { kRank, kScore, kName };
 
-// What a command's name has said already.
+// The parts of a request that the command's name has said already.
 struct RangeForm {
   std::optional<RangeBy> by;
   std::optional<Direction> direction;
   bool with_scores = true;  // the option is known
 };
 
-// What is wanted, and in which direction; `start` and `stop` are as the client wrote them.
+// The wanted elements, and in which direction; `start` and `stop` are as the client wrote them.
 struct RangeRequest {
   RangeForm form;
   RangeBy by = RangeBy::kRank;
@@ -46,7 +46,7 @@ struct RangeRequest {
   bool with_scores = false;
   int64_t skip = 0;
   int64_t take = -1;  // negative: all
-  // What stands between: the one that `by` says.
+  // The bounds: those that `by` says.
   int64_t start = 0;
   int64_t stop = 0;
   ScoreRange scores;
@@ -100,9 +100,9 @@ void ReadBounds(ArgReader& args, RangeRequest& request) {
   }
 }
 
+// Reads the bounds at `bounds_at` and the options behind them. False: the error has been answered.
 // Redis's order: the options, what they exclude, then the bounds, then the key. LIMIT by rank is
 // found by its count alone: LIMIT 0 -1 passes.
-// The bounds stand at `bounds_at`, options behind them. False: the error has been answered.
 bool ReadRange(CommandCall& call, size_t bounds_at, const RangeForm& form, RangeRequest& request) {
   request.form = form;
   if (form.by) request.by = *form.by;
@@ -147,8 +147,8 @@ RankRange RangeRequest::Find(const SortedSet& set) const {
 
 // --- answering
 
-// A missing key answers an empty array after all arguments were checked.
-// After `ZADD z 1 a 2 b 3 c`:
+// A missing key answers an empty array after all arguments were checked. After
+// `ZADD z 1 a 2 b 3 c`:
 //   ZRANGE z 0 1 REV WITHSCORES           → ["c", "3", "b", "2"]
 //   ZRANGE z (1 +inf BYSCORE LIMIT 0 1    → ["b"]
 //   ZRANGE z 3 1 BYSCORE REV              → ["c", "b", "a"]  the upper bound comes first
@@ -175,8 +175,7 @@ void ZRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Directio
 void ZRevRangeByLex(CommandCall& call) { ReplyRange(call, {RangeBy::kName, Direction::kDown}); }
 
 // The source's order does not matter once it is stored. The target may be the source, as the result
-// is made before it is put. WITHSCORES is no option.
-// After `ZADD z 1 a 2 b`:
+// is made before it is put. WITHSCORES is no option. After `ZADD z 1 a 2 b`:
 //   ZRANGESTORE t z 5 9  → 0  an empty result deletes the target
 //   EXISTS t             → 0
 //   ZRANGESTORE z z 0 0  → 1
@@ -200,8 +199,7 @@ void ZRangeStore(CommandCall& call) {
 
 // --- counting
 
-// Two look-ups in the tree, however many members lie between.
-// After `ZADD z 1 a 2 b 3 c`:
+// Two look-ups in the tree, however many members lie between. After `ZADD z 1 a 2 b 3 c`:
 //   ZCOUNT z (1 3      → 2
 //   ZCOUNT z 3 1       → 0
 //   ZCOUNT z 1 x       → -ERR min or max is not a float
@@ -226,8 +224,7 @@ void ZLexCount(CommandCall& call) { Count(call, RangeBy::kName); }
 // --- taking out
 
 // The bounds come before the key. Nothing in the range means no change, no event and no effect; the
-// last member takes the key along.
-// After `ZADD z 1 a 2 b 3 c`:
+// last member takes the key along. After `ZADD z 1 a 2 b 3 c`:
 //   ZREMRANGEBYRANK z 5 9       → 0
 //   ZREMRANGEBYSCORE z -inf (3  → 2
 //   ZREMRANGEBYRANK z 0 -1      → 1

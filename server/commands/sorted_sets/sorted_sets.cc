@@ -1,5 +1,5 @@
-// The sorted-set family: members put in, taken out and asked for by name. What works on ranges is
-// in sorted_set_ranges.cc, on several sets in sorted_set_algebra.cc, popping in sorted_set_pops.cc.
+// The sorted-set family: members put in, taken out and asked for by name. Commands on ranges are in
+// sorted_set_ranges.cc, on several sets in sorted_set_algebra.cc, popping in sorted_set_pops.cc.
 //
 //   command       missing member        event        effect
 //   ZADD          made, unless XX       zadd         itself
@@ -66,8 +66,8 @@ void ZAdd(CommandCall& call) {
   Add(call, options, args.position());
 }
 
-// A word of ZADD's in place of the increment leaves no pair of score and member.
-// After `ZADD z inf a`:
+// A word of ZADD's in place of the increment leaves no pair of score and member. After
+// `ZADD z inf a`:
 //   ZINCRBY z -inf a   → -ERR resulting score is not a number (NaN)
 //   ZINCRBY z 1.5 new  → "1.5"
 void ZIncrBy(CommandCall& call) {
@@ -80,8 +80,7 @@ void ZIncrBy(CommandCall& call) {
 // --- taking out
 
 // Members are looked for before the set is opened: with none there is no change. Once the set is
-// empty the rest need not be asked.
-// After `ZADD z 1 a`:
+// empty the rest need not be asked. After `ZADD z 1 a`:
 //   ZREM z a a b  → 1
 //   EXISTS z      → 0  the last member took it along
 void ZRem(CommandCall& call) {
@@ -117,8 +116,7 @@ void ZScore(CommandCall& call) {
   if (!set.refused) ReplyScore(call, set, call.args[2]);
 }
 
-// An answer for each member, null included, in the order of the request.
-// After `ZADD z 1.5 a`:
+// An answer for each member, null included, in the order of the request. After `ZADD z 1.5 a`:
 //   ZMSCORE z a b      → ["1.5", nil]
 //   ZMSCORE nothing a  → [nil]
 void ZMScore(CommandCall& call) {

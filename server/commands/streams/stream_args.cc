@@ -14,7 +14,7 @@
 namespace sluice {
 namespace {
 
-// What a missing sequence number means at the end of a range.
+// The sequence number of a range's end that names none.
 constexpr uint64_t kSequenceMax = std::numeric_limits<uint64_t>::max();
 constexpr std::string_view kBadId = "ERR Invalid stream ID specified as stream command argument";
 constexpr size_t kIdTextMax = 41;  // two numbers of 64 bits, and the dash
@@ -158,8 +158,8 @@ void RecordLastId(CommandCall& call, const GroupPlace& place) {
                     "ENTRIESREAD", Int64Text(place.group.entries_read)});
 }
 
-// What a log says has happened.
 bool HasRoomFor(CommandCall& call, const StreamGroup& group, std::string_view consumer) {
+  // No limit for a replay: a log tells what has happened.
   if (group.consumers().size() < kConsumersMax || call.client.replays) [[likely]]
     return true;
   if (group.FindConsumer(consumer)) return true;

@@ -1,9 +1,8 @@
-// What the files of the stream family share: ids in arguments, entries in replies, and a stream
-// opened for changes.
+// Shared parts of the stream family: ids in arguments, entries in replies, and a stream opened for
+// changes.
 //
-// Ids are two 64-bit numbers, ms-seq, and grow strictly inside a stream. What is changed about a
-// group (pending entries, its last id) is no change of the key for WATCH, but it is one for the
-// log.
+// Ids are two 64-bit numbers, ms-seq, and grow strictly inside a stream. A change of a group alone
+// (pending entries, its last id) is no change of the key for WATCH, but it is one for the log.
 #pragma once
 
 #include <optional>
@@ -37,11 +36,11 @@ struct FoundStream {
   // Null without a key. Valid until the database is changed.
   Stream* stream() const { return entry ? static_cast<Stream*>(&entry->value()) : nullptr; }
 };
-// What a look-up has found, as a stream.
+// The entry of a look-up as a stream.
 FoundStream AsStream(CommandCall& call, const Entry* entry);
 // Counts a hit or a miss.
 FoundStream FindStream(CommandCall& call, HashedKey key);
-// For what is going to be changed; counts nothing.
+// For a look-up before a change; counts nothing.
 FoundStream FindStreamToChange(CommandCall& call, HashedKey key);
 
 // A stream that is changed from here to the end of the block. WATCH and blocked

@@ -166,8 +166,7 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
 
 // Group first, then the arguments. An id that is not pending is passed over unless FORCE is given.
 // The answer has the entries that were taken; ids that were refused are simply absent. LASTID only
-// moves the group forward.
-// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
+// moves the group forward. After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
 //   XCLAIM s g me 0 1-1               → []  not pending, so not claimed
 //   XCLAIM s g me 0 1-1 FORCE JUSTID  → ["1-1"]
 //   XCLAIM s g you 9999999 1-1        → []  not idle for so long

@@ -146,8 +146,7 @@ void SetId(CommandCall& call) {
 // --- DESTROY, CREATECONSUMER, DELCONSUMER
 
 // With its pending entries, in one piece. Consumers that are blocked on the group get an error,
-// since what they wait for cannot come.
-// After `XGROUP CREATE s g $ MKSTREAM`:
+// since what they wait for cannot come. After `XGROUP CREATE s g $ MKSTREAM`:
 //   XGROUP DESTROY s g        → 1
 //   XGROUP DESTROY s g        → 0
 //   XGROUP DESTROY nothing g  → -ERR The XGROUP subcommand requires the key to exist. Note ...
@@ -165,8 +164,7 @@ void Destroy(CommandCall& call) {
   call.reply.Integer(1);
 }
 
-// 0 if it is there already. A missing group is an error.
-// After `XGROUP CREATE s g $ MKSTREAM`:
+// 0 if it is there already. A missing group is an error. After `XGROUP CREATE s g $ MKSTREAM`:
 //   XGROUP CREATECONSUMER s g me  → 1
 //   XGROUP CREATECONSUMER s g me  → 0
 //   XGROUP CREATECONSUMER s h me  → -NOGROUP No such consumer group 'h' for key name 's'
@@ -221,8 +219,8 @@ void StreamGroupsHelp(CommandCall& call) { ReplyHelp(call, kStreamGroupsHelp); }
 // --- XACK
 
 // The key and the group come before the ids: a missing group is 0 even with bad ids. One bad id
-// refuses the whole request. Ids that are not pending do not count.
-// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`, `XREADGROUP GROUP g me STREAMS s >`:
+// refuses the whole request. Ids that are not pending do not count. After `XADD s 1-1 f v`,
+// `XGROUP CREATE s g 0`, `XREADGROUP GROUP g me STREAMS s >`:
 //   XACK s g 1-1 9-9    → 1
 //   XACK s g 1-1        → 0  known, and no longer pending
 //   XACK s nothing 1-1  → 0

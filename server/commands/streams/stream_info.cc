@@ -56,8 +56,8 @@ void CounterFields(ReplySink& reply, const Stream& stream, const StreamGroup& gr
   lag ? reply.Integer(*lag) : reply.Null();
 }
 
-// Redis's radix tree: its keys are its nodes of entries, which we have as chunks. What it branches
-// into is not ours: two nodes more than there are keys stand for it.
+// Redis's radix tree: its keys are its nodes of entries, which we have as chunks. Its branches have
+// no counterpart here: two nodes more than there are keys stand for them.
 void StreamFields(ReplySink& reply, const Stream& stream) {
   const uint64_t keys = stream.chunks().size();
   Field(reply, "length", stream.length());
@@ -71,14 +71,12 @@ void StreamFields(ReplySink& reply, const Stream& stream) {
 
 // --- XINFO STREAM
 
-// An empty stream has no first and no last entry.
-// The first or the last entry.
+// The first or the last entry; null in an empty stream.
 void ReplyEdge(ReplySink& reply, const std::optional<StreamEntry>& entry) {
   entry ? ReplyEntry(reply, *entry) : reply.Null();
 }
 
-// O(1) but for the search of the two entries.
-// After `XADD s 1-1 f v`:
+// O(1) but for the search of the two entries. After `XADD s 1-1 f v`:
 //   XINFO STREAM nothing           → -ERR no such key
 //   XINFO STREAM s FULL COUNT 1 2  → -ERR unknown subcommand or wrong number of arguments for ...
 void ReplyBrief(CommandCall& call, const Stream& stream) {
@@ -195,8 +193,8 @@ void ShowGroups(CommandCall& call) {
   }
 }
 
-// "idle" counts from the last command that gave the consumer something, or looked for it.
-// After `XGROUP CREATE s g $ MKSTREAM`:
+// "idle" counts from the last command that gave the consumer something, or looked for it. After
+// `XGROUP CREATE s g $ MKSTREAM`:
 //   XINFO CONSUMERS s g  → []
 //   XINFO CONSUMERS s h  → -NOGROUP No such consumer group 'h' for key name 's'
 void ShowConsumers(CommandCall& call) {

@@ -77,8 +77,8 @@ struct Shown {
   const PendingEntry* entry;
 };
 
-// O(log N + entries passed). IDLE has no index: entries that are too fresh are passed one by one.
-// What the arguments ask for, in order.
+// The entries that the arguments ask for, in order. O(log N + entries passed): IDLE has no index,
+// so entries that are too fresh are passed one by one.
 std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const PendingArgs& args,
                              const StreamConsumer* consumer) {
   std::vector<Shown> result;
@@ -104,8 +104,7 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
 }
 
 // The arguments come before the key and the group. A consumer that does not exist has nothing
-// pending: an empty array.
-// After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
+// pending: an empty array. After `XADD s 1-1 f v`, `XGROUP CREATE s g 0`:
 //   XPENDING s g        → [0, nil, nil, nil array]
 // After `XREADGROUP GROUP g me STREAMS s >`:
 //   XPENDING s g        → [1, "1-1", "1-1", [["me", "1"]]]

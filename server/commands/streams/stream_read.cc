@@ -5,8 +5,8 @@
 // ">" deals entries out, each to one consumer, and with an id shows that consumer what it has not
 // acknowledged. The former is a write, told to the log entry by entry.
 //
-// What is hard here is waiting. A client that waits has been promised "what comes after now", so
-// the request that runs again on waking is not the one that was sent: "$" has become an id.
+// The hard part is waiting. A client that waits has been promised "what comes after now", so the
+// request that runs again on waking is not the one that was sent: "$" has become an id.
 //
 //   XREADGROUP   id    gives                              effect for each entry
 //                >     what no consumer was given yet     XCLAIM ... FORCE JUSTID LASTID
@@ -29,7 +29,7 @@ namespace {
 
 constexpr uint64_t kWokenCount = 1000;  // most that a wake-up gives without a COUNT
 
-// What was found in one stream.
+// The entries that one stream gives.
 struct Found {
   std::string_view key;
   // An entry that is still pending but was deleted is its id alone.
@@ -48,9 +48,9 @@ void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found
   });
 }
 
-// From the consumer's history. An entry that was deleted from the stream is given as its id with a
-// null, and is not counted as delivered; the client has to acknowledge it all the same.
-// What is pending for the consumer above `after` is delivered once more.
+// Delivers once more what is pending for the consumer above `after`. An entry that was deleted from
+// the stream is given as its id with a null, and is not counted as delivered; the client has to
+// acknowledge it all the same.
 void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
                  const Stream& stream, StreamId after, uint64_t most, Found& found) {
   for (auto at = consumer.pending.upper_bound(after);
@@ -80,10 +80,9 @@ void Deliver(CommandCall& call, const GroupPlace& place, StreamConsumer& consume
   if (!found.entries.empty()) RecordLastId(call, place);
 }
 
-// With ">" and nothing new, neither is the consumer made nor the key touched. With an id the stream
-// is always part of the answer, even with an empty list: the client learns that its history is
-// empty.
-// Null: there is nothing to give.
+// Null where there is nothing to give: with ">" and nothing new, neither is the consumer made nor
+// the key touched. With an id the stream is always part of the answer, even with an empty list: the
+// client learns that its history is empty.
 std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const FoundStream& open,
                                size_t index) {
   StreamGroup& group = *open.stream()->FindGroup(args.group);
@@ -141,7 +140,7 @@ void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
 // Waits for streams only: a key that gets another type meanwhile wakes no reader. A reader of a
 // group is woken when the key goes, too (when_gone).
 void Park(CommandCall& call, const ReadArgs& args) {
-  // What is read on a wake-up begins where it would have begun now: "$" is the last id of now.
+  // Reading on a wake-up begins where it would have begun now: "$" is the last id of now.
   std::vector<std::string_view> again(call.args.begin(), call.args.end());
   std::vector<std::string> ids(args.streams);
   for (size_t i = 0; i < args.streams; ++i) {
@@ -156,8 +155,8 @@ void Park(CommandCall& call, const ReadArgs& args) {
         .again = again});
 }
 
-// Two different errors, as in Redis 7.0: the key is gone, or only the group.
-// False: the group that the client waits for is gone, and so is its wait.
+// False: the group that the client waits for is gone, and so is its wait. Two different errors, as
+// in Redis 7.0: the key is gone, or only the group.
 bool GroupIsThere(CommandCall& call, const ReadArgs& args, const FoundStream& found) {
   if (!found.entry) {
     call.reply.Error("UNBLOCKED the stream key no longer exists");
@@ -168,9 +167,9 @@ bool GroupIsThere(CommandCall& call, const ReadArgs& args, const FoundStream& fo
   return false;
 }
 
-// It does not look at the other keys: their news wake it by themselves. If another reader took what
-// there was, it waits on, until the same deadline.
-// Something has happened to a key that the client waits for: it gets what is in that one.
+// Answers with what is in the key that woke the client. The other keys are not looked at: their
+// news wake it by themselves. If another reader took what there was, the client waits on, until the
+// same deadline.
 void ReadWoken(CommandCall& call, ReadArgs& args) {
   const HashedKey key = call.keyspace.Hash(call.woken_key);
   const Entry* const entry = call.db.Find(key, call.now);

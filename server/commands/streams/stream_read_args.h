@@ -24,7 +24,7 @@ struct From {
   StreamId id;
 };
 
-// What was read. `from` is filled by ReadStreamPlaces.
+// The arguments as they were read; ReadStreamPlaces fills `from`.
 struct ReadArgs {
   static constexpr uint64_t kNoCount = ~uint64_t{0};
 
@@ -44,10 +44,10 @@ struct ReadArgs {
   }
 };
 
-// All return false after they have answered an error.
-// What stands before the keys. args.in_group says which of the two commands it is.
+// Reads the words before the keys; args.in_group says which of the two commands it is. False, as
+// below where a call is given: the error has been answered.
 bool ReadStreamOptions(CommandCall& call, ReadArgs& args);
-// For who only looks at the words: the keys, which are the first half of what follows STREAMS.
+// For callers that only look at the words: the keys, the first half of what follows STREAMS.
 bool FindStreamKeys(const Request& request, std::vector<KeyUse>& keys);
 // The keys and their ids; with a group it has to be there.
 bool ReadStreamPlaces(CommandCall& call, ReadArgs& args);

@@ -15,12 +15,12 @@
 namespace sluice {
 namespace {
 
-// What an approximate trim does at most when LIMIT does not say: a hundred nodes.
+// The work of an approximate trim when LIMIT does not say: at most a hundred nodes.
 constexpr int64_t kTrimNodes = 100;
 constexpr int64_t kTrimDefault = 10'000;
 constexpr int64_t kTrimMost = 1'000'000;
 
-// What is read, and what must be known to judge it at the end.
+// The options so far, and the facts that judge them at the end.
 struct TrimReading {
   bool adds;  // XADD, not XTRIM
   AddTrimArgs result;
@@ -72,8 +72,8 @@ constexpr OptionRow<TrimReading> kStreamTrimArgsOptions[] = {
      [](const TrimReading& reading) { return reading.adds; }},
 };
 
-// "*" lets the server choose, "5-*" only the sequence number; a plain "5" is 5-0.
-// XADD's options end with the id.
+// Takes the id, which ends XADD's options. "*" lets the server choose, "5-*" only the sequence
+// number; a plain "5" is 5-0.
 void TakeNewId(ArgReader& args, AddTrimArgs& result) {
   if (args.Peek() == "*") return args.Skip();
   const std::optional<ParsedStreamId> parsed = ParseStreamId(args.Bytes(), {.any_sequence = true});
@@ -82,7 +82,7 @@ void TakeNewId(ArgReader& args, AddTrimArgs& result) {
   result.any_sequence = parsed->any_sequence;
 }
 
-// What does not go together; found when all has been read, as in Redis.
+// Refuses options that do not go together, once all have been read, as in Redis.
 void Check(ArgReader& args, const TrimReading& reading) {
   const bool trims = reading.result.trim.by != StreamTrim::By::kNothing;
   if (reading.limit.value_or(0) != 0 && !trims) {

@@ -1,5 +1,5 @@
-// The stream family: logs of entries. What reads them is in stream_read.cc, consumer groups in
-// stream_groups.cc and stream_claims.cc, what XINFO tells in stream_info.cc.
+// The stream family: logs of entries. Reading is in stream_read.cc, consumer groups in
+// stream_groups.cc and stream_claims.cc, XINFO in stream_info.cc.
 //
 // An id is "<ms>-<seq>". Ids grow strictly, also over deletions and XSETID, so a reader that
 // remembers the last one misses nothing. A stream stays when its last entry goes: only DEL removes
@@ -33,9 +33,9 @@ constexpr std::string_view kTooLarge = "ERR Elements are too large to be stored"
 
 // --- XADD
 
-// With "*" it is the wall clock, or the last id's successor if the clock is not ahead of it: a step
-// back of the clock never makes an id that is too small.
-// The id that the new entry gets; null: the error has been answered.
+// The id that the new entry gets; null: the error has been answered. With "*" it is the wall clock,
+// or the last id's successor if the clock is not ahead of it: a step back of the clock never makes
+// an id that is too small.
 std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, StreamId last) {
   if (last == StreamId::Max()) {
     call.reply.Error("ERR The stream has exhausted the last possible ID, unable to add more items");
@@ -57,9 +57,9 @@ std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, Str
   return std::nullopt;
 }
 
-// Only where the request would not say it again: "*", "ms-*" or an approximate trim. NOMKSTREAM is
-// left out: the stream was there.
-// What a replay needs: the id that was chosen, and an exact trim for an approximate one.
+// Tells a replay the id that was chosen, and an exact trim for an approximate one. Only where the
+// request would not say the same again: "*", "ms-*" or an approximate trim. NOMKSTREAM is left out:
+// the stream was there.
 void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const Stream& stream) {
   if (!call.wants_effects()) return;
   const std::string id_text = id.Text();
@@ -119,8 +119,7 @@ void XAdd(CommandCall& call) {
 // --- XTRIM, XDEL, XSETID
 
 // WouldTrim looks before the stream is opened: a trim of nothing is no change. An exact trim is its
-// own effect.
-// After `XADD s 1-1 f v`, `XADD s 2-1 f v`:
+// own effect. After `XADD s 1-1 f v`, `XADD s 2-1 f v`:
 //   XTRIM s MINID 2           → 1  2 is 2-0
 //   XTRIM s MAXLEN 0          → 1
 //   EXISTS s                  → 1  an empty stream stays
@@ -142,8 +141,8 @@ void XTrim(CommandCall& call) {
 }
 
 // Every id is read before any entry goes: one bad id refuses all. The highest deleted id is
-// remembered, for XINFO's lag. Entries that are pending in a group stay pending.
-// After `XADD s 1-1 f v`:
+// remembered, for XINFO's lag. Entries that are pending in a group stay pending. After
+// `XADD s 1-1 f v`:
 //   XDEL s 1-1 1-1 9-9  → 1
 //   XDEL s 1-1 abc      → -ERR Invalid stream ID specified as stream command argument
 void XDel(CommandCall& call) {
@@ -206,8 +205,7 @@ std::optional<SetIdArgs> ReadSetIdArgs(CommandCall& call) {
 }
 
 // It may not go below an entry that is there, nor count fewer entries than there are. Readers that
-// wait are not woken: no entry has come.
-// After `XADD s 5-1 f v`:
+// wait are not woken: no entry has come. After `XADD s 5-1 f v`:
 //   XSETID s 4-1        → -ERR The ID specified in XSETID is smaller than the target stream ...
 //   XSETID nothing 1-1  → -ERR no such key
 void XSetId(CommandCall& call) {
@@ -271,8 +269,8 @@ std::optional<RangeArgs> ReadRangeArgs(CommandCall& call, bool backwards) {
   return std::nullopt;
 }
 
-// A missing key is an empty array even with COUNT 0, which answers a null array for a stream.
-// After `XADD s 1-1 f v`, `XADD s 1-2 f v`:
+// A missing key is an empty array even with COUNT 0, which answers a null array for a stream. After
+// `XADD s 1-1 f v`, `XADD s 1-2 f v`:
 //   XRANGE s 1 1 COUNT 1  → [["1-1", ["f", "v"]]]  1-0 to the last of 1
 //   XRANGE s (1-1 +       → [["1-2", ["f", "v"]]]
 //   XREVRANGE s - +       → []                     the upper bound comes first

@@ -110,7 +110,7 @@ bool ReadOps(CommandCall& call, FieldOps& ops) {
   return false;
 }
 
-// What makes no sense is taken for a write, to be on the safe side.
+// A request that makes no sense is taken for a write, to be on the safe side.
 uint16_t FieldKeyFlags(const Request& request) {
   ArgReader args(request.args, 2);
   while (args.more()) {

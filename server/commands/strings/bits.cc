@@ -64,8 +64,7 @@ void SetBit(CommandCall& call) {
   call.reply.Integer(was);
 }
 
-// A bit behind the end is 0, and so is every bit of a missing key.
-// After `SET k a`:
+// A bit behind the end is 0, and so is every bit of a missing key. After `SET k a`:
 //   GETBIT k 1    → 1  `a` is 01100001
 //   GETBIT k 999  → 0  behind the end
 void GetBit(CommandCall& call) {
@@ -105,8 +104,7 @@ BitRange Resolve(int64_t start, int64_t end, Unit unit, size_t bytes) {
 
 // One offset without the other is a syntax error (BITCOUNT takes none, two, or two and a unit), but
 // only for a key that exists. Both offsets are read before the unit: a bad number wins over a bad
-// unit.
-// After `SET k foobar`:
+// unit. After `SET k foobar`:
 //   BITCOUNT k           → 26
 //   BITCOUNT k 0 0       → 4  bytes
 //   BITCOUNT k 5 30 BIT  → 17
@@ -133,8 +131,7 @@ void BitCount(CommandCall& call) {
 }
 
 // Without an end, a string of ones has its first zero just behind its last byte; with one, the
-// answer is -1, because the client asked for this range only. A missing key is all zeros.
-// After `SET k \xff\xf0`:
+// answer is -1: the client asked for this only. A missing key is all zeros. After `SET k \xff\xf0`:
 //   BITPOS k 0      → 12
 //   BITPOS k 0 0 0  → -1  within a given end there is none
 // After `SET k \xff`:

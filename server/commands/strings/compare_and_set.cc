@@ -8,7 +8,7 @@
 //   CAS lock my-token my-token PX 30000   keep it for another 30 s
 //
 // A comparison of the bytes costs O(bytes); a digest spares the client from sending a long value.
-// What goes to the log is DEL or SET, never the condition: a replay has to do what was done.
+// The log gets DEL or SET, never the condition: a replay has to do what was done.
 
 #include <optional>
 #include <string>
@@ -95,8 +95,7 @@ constexpr OptionRow<CasOptions> kCasOptions[] = {kExpiryRow<CasOptions, ExpiryKi
 
 // CAS key old new [EX seconds | PX milliseconds]. Like SET, it ends a time to live that it is not
 // told to renew. The answer is 1 when the value was swapped, 0 when another one was there, -1 for
-// no key. The options are read first: a fault in them wins over all three.
-// After `SET k old EX 100`:
+// no key. The options are read first: a fault there wins over all. After `SET k old EX 100`:
 //   CAS k wrong new      → 0
 //   CAS k old new        → 1
 //   TTL k                → -1

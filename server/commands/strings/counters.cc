@@ -25,9 +25,8 @@ namespace sluice {
 namespace {
 
 // All four, since DECR is INCR by -1 and Redis gives all of them the event `incrby`. A missing key
-// counts from 0. The type is checked before the number, the number before the overflow. What is no
-// canonical integer (" 5", "05", "5.0") is an error.
-// After `SET k 9223372036854775807`:
+// counts from 0. The type is checked before the number, the number before the overflow. A text that
+// is no canonical integer (" 5", "05", "5.0") is an error. After `SET k 9223372036854775807`:
 //   INCR k      → -ERR increment or decrement would overflow
 // After `SET k 1.5`:
 //   INCRBY k 1  → -ERR value is not an integer or out of range

@@ -135,8 +135,8 @@ void CountOne(CommandCall& call) {
   call.reply.Integer(static_cast<int64_t>(count));
 }
 
-// Of several keys it is the size of the union, which no header holds: O(keys * 2^14).
-// After `PFADD a 1 2 3`, `PFADD b 3 4`:
+// Several keys count as their union, which no header holds: O(keys * 2^14). After `PFADD a 1 2 3`,
+// `PFADD b 3 4`:
 //   PFCOUNT a        → 3
 //   PFCOUNT a b      → 4  of the union, which is not kept
 //   PFCOUNT nothing  → 0
@@ -151,8 +151,8 @@ void PfCount(CommandCall& call) {
 // --- PFMERGE
 
 // The target is one of the sources when it exists: PFMERGE d a adds a to d. It becomes dense if any
-// source is. The event is `pfadd`, as in Redis, and it comes even when nothing was new.
-// After `PFADD a 1 2`, `PFADD b 2 3`:
+// source is. The event is `pfadd`, as in Redis, even when nothing was new. After `PFADD a 1 2`,
+// `PFADD b 2 3`:
 //   PFMERGE t a b  → OK
 //   PFCOUNT t      → 3
 //   PFMERGE u      → OK  the target alone: makes it

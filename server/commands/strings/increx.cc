@@ -12,7 +12,7 @@
 //   < 1) (integer) 57
 //     2) (integer) 1       0 here means: refused, try again later
 //
-// What goes to the log is the outcome, SET with an absolute time or KEEPTTL.
+// The log gets the outcome: SET with an absolute time or KEEPTTL.
 
 #include <algorithm>
 #include <cmath>

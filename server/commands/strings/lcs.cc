@@ -99,9 +99,8 @@ bool SizesAreAllowed(CommandCall& call, std::string_view a, std::string_view b) 
   return true;
 }
 
-// The keys are looked at before the options: an unsuitable type wins over a syntax error, and with
-// words of its own instead of WRONGTYPE. A missing key is an empty string.
-// After `MSET a ohmytext b mynewtext`:
+// The keys are looked at before the options: an unsuitable type wins over a syntax error, in words
+// other than WRONGTYPE. A missing key is an empty string. After `MSET a ohmytext b mynewtext`:
 //   LCS a b                    → "mytext"
 //   LCS a b LEN                → 6
 //   LCS a b IDX MINMATCHLEN 4  → ["matches", [[[4, 7], [5, 8]]], "len", 6]

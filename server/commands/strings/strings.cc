@@ -66,9 +66,9 @@ uint16_t SetKeyFlags(const Request& request) {
   return looks ? kKeyRw | kKeyAccess | kKeyUpdate : kKeyOw | kKeyUpdate;
 }
 
-// Plain SET and SET NX that succeeded are their own effect. XX and NX hold in a replay as well,
-// since the state before it is the same.
-// What SET did, where its arguments would not say it again at another time or in another state.
+// Records the outcome of a SET whose arguments would not say it again at another time or in another
+// state. Plain SET and SET NX that succeeded are their own effect. XX and NX hold in a replay as
+// well, since the state before it is the same.
 void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
   if (!call.wants_effects()) return;
   const std::string_view key = call.args[1];
@@ -83,8 +83,7 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) 
 // The order of Redis: syntax, then the expiry's number, then the type (only with GET or a
 // comparison: otherwise SET overwrites any type), then the condition. With GET the old value is the
 // answer, whether or not the condition held; without it a condition that failed is null. A new
-// value ends the old time to live unless KEEPTTL is given.
-// After `SET k 1`:
+// value ends the old time to live unless KEEPTTL is given. After `SET k 1`:
 //   SET k 2 NX             → nil  k is there
 //   SET k 2 NX GET         → "1"  what was there, so nothing was put
 //   SET k 2 XX KEEPTTL     → OK
@@ -138,9 +137,8 @@ void SetNx(CommandCall& call) {
   call.reply.Integer(1);
 }
 
-// The time is checked before the key. The effect is SET with PXAT, since a relative time does not
-// bear a replay.
-// SETEX and PSETEX: key, time, value.
+// SETEX and PSETEX: key, time, value. The time is checked before the key. The effect is SET with
+// PXAT, since a relative time does not bear a replay.
 //   SETEX k 0 v    → -ERR invalid expire time in 'setex' command
 //   SETEX k ten v  → -ERR value is not an integer or out of range
 void SetTimed(CommandCall& call, ExpiryKind kind) {
@@ -181,8 +179,7 @@ void GetDel(CommandCall& call) {
   DeleteAsEffect(call, key);
 }
 
-// SET with GET in its old form: the time to live ends, and the answer is null for a new key.
-// After `SET k v EX 100`:
+// SET with GET in its old form: the time to live ends; null for a new key. After `SET k v EX 100`:
 //   GETSET k w  → "v"
 //   TTL k       → -1  the time is gone
 void GetSet(CommandCall& call) {
@@ -209,8 +206,7 @@ constexpr OptionRow<GetExOptions> kGetExOptions[] = {
 
 // Syntax comes first, then the key, then the time: a missing key is null even with EX 0. Without an
 // option nothing changes and nothing is logged; PERSIST of a key without an end is no change
-// either. A past EXAT deletes the key, after its value has been answered.
-// After `SET k v EX 100`:
+// either. A past EXAT deletes the key, after its value has been answered. After `SET k v EX 100`:
 //   GETEX k PERSIST  → "v"
 //   GETEX k EX 0     → -ERR invalid expire time in 'getex' command
 //   GETEX k EXAT 1   → "v"  a time that has passed

@@ -82,8 +82,7 @@ void MSet(CommandCall& call) {
   call.reply.Ok();
 }
 
-// All or nothing: one key that is there, of whatever type, refuses the whole request.
-// After `SET a 1`:
+// All or nothing: one key that is there, of any type, refuses the whole request. After `SET a 1`:
 //   MSETNX a 2 b 3  → 0  all or nothing
 //   EXISTS b        → 0
 void MSetNx(CommandCall& call) {
@@ -132,7 +131,7 @@ bool ReadMSetEx(CommandCall& call, MSetExRequest& request) {
   return false;
 }
 
-// Of all keys or none: NX wants none of them there, XX wants each.
+// Holds for all keys or for none: NX wants none of them there, XX wants each.
 bool ConditionHolds(CommandCall& call, const MSetExRequest& request) {
   switch (request.condition.kind) {
     case ValueCondition::Kind::kMissing:

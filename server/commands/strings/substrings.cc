@@ -1,6 +1,6 @@
 // Parts of strings: APPEND and SETRANGE write them, GETRANGE reads them, STRLEN measures.
 //
-// Writers grow a string in place and keep its time to live. What they write is "raw" for OBJECT
+// Writers grow a string in place and keep its time to live. A written string is "raw" for OBJECT
 // ENCODING for ever after, even if it reads as a number.
 //
 //   command    missing key                 event       effect

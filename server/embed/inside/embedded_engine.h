@@ -10,8 +10,8 @@
 // Answers are values from the first (ReplySink). Pushes that the server makes as bytes (those of
 // tracking and MONITOR) are read back into values here.
 //
-// Files are written and synced on the caller's thread. What belongs to the host's process (signals,
-// working directory, umask) is left alone.
+// Files are written and synced on the caller's thread. The host's process (signals, working
+// directory, umask) is left alone.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ class FolderDisk final : public Disk {
 
  private:
   std::string At(const std::string& path) const {
-    // Of absolute paths first: a worker may have one while another folder is entered.
+    // Absolute paths first: a worker may have one while another folder is entered.
     if ((!path.empty() && path.front() == '/') || folder_.empty()) return path;
     return path.empty() || path == "." ? folder_ : folder_ + "/" + path;
   }

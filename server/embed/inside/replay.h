@@ -6,7 +6,7 @@
 
 namespace sluice {
 
-// Of RESP3 there is all but attributes, which become maps.
+// RESP3 whole, but for attributes, which become maps.
 void Replay(const Reply& reply, ReplySink& sink);
 
 }  // namespace sluice

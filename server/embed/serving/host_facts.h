@@ -1,5 +1,4 @@
-// What a server is told of the program and the machine that it runs on, and where its chance comes
-// from.
+// Facts for a server: the program and the machine that it runs on, and where its chance comes from.
 #pragma once
 
 #include "server/config/settings.h"

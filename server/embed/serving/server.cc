@@ -149,11 +149,11 @@ Server& Server::operator=(Server&& other) noexcept {
   return *this;
 }
 
-// What a child of fork has of it is never looked at again: closing it would reach the parent's.
 Server::~Server() {
   const std::shared_ptr<ServerCore> core = std::move(core_);
   if (!core) return;
   if (core->is_forked()) {
+    // A child of fork never looks at it again: closing it would reach the parent's.
     new std::shared_ptr<ServerCore>(core);
     return;
   }

@@ -11,8 +11,8 @@
 // directory (dir) it keeps everything in memory and writes no file. Several may be in a process,
 // each independent.
 //
-// What belongs to the process is left alone: signals, working directory, umask, standard streams,
-// limits. There is no log unless `log` or the option logfile asks for one.
+// The process is left alone: signals, working directory, umask, standard streams, limits. There is
+// no log unless `log` or the option logfile asks for one.
 //
 // Its loop is a thread of its own; or the program's: then nothing happens but in Work, in DriveBy's
 // handlers, and in calls of the server that wait for an answer.
@@ -69,8 +69,9 @@ struct ServerOptions {
     kProcess,  // RunAsProcess
   };
   Loop loop = Loop::kOwnThread;
-  // Of kProcess: the words that have started the process, and where. SIGUSR2 has them start another
-  // one that takes its place; on_handed_over is called when that has it. Empty: none does.
+  // For kProcess: the words that have started the process, and where. SIGUSR2 has them start
+  // another one that takes its place; on_handed_over is called when that has it. Empty: there is no
+  // successor.
   std::vector<std::string> command = {};
   std::string command_folder = {};
   std::function<void()> on_handed_over = {};
@@ -179,13 +180,13 @@ class Server {
   // "redis://127.0.0.1:41873".
   std::string url() const { return space().url(); }
 
-  // What those see who have chosen no space.
+  // The space of clients that have chosen none.
   Reply Run(std::span<const std::string_view> words) const { return space().Run(words); }
   Reply Run(std::initializer_list<std::string_view> words) const { return space().Run(words); }
   ServerClock clock() const { return space().clock(); }
   ServerFaults faults() const { return space().faults(); }
   const ServerSpace& space() const { return space_; }
-  // Of a test double.
+  // For a test double.
   ServerSpace space(std::string name) const;
 
   // --- on the program's loop (kHost)
@@ -210,7 +211,7 @@ class Server {
   void Log(std::string_view line);
 
  private:
-  // What a driver needs, of which neither side has to know the other.
+  // The needs of a driver, of which neither side has to know the other.
   struct Drive {
     int descriptor = -1;          // a copy, which is the driver's to close
     std::shared_ptr<void> holds;  // what can be read of it

@@ -139,7 +139,7 @@ Fault ServerCore::Configure() {
   return {};
 }
 
-// What these do is done to a process, which here is another's.
+// These options act on a process, which here is another's.
 Fault ServerCore::CheckOptions() const {
   const Settings& settings = config_->settings();
   const std::pair<bool, std::string_view> taken[] = {
@@ -241,8 +241,8 @@ Fault ServerCore::Begin() {
   return {};
 }
 
-// Before anything is loaded. What starts servers for tests waits for " PID: ", which Redis's banner
-// has.
+// Before anything is loaded. Programs that start servers for tests wait for " PID: ", which Redis's
+// banner has.
 void ServerCore::Introduce() {
   for (const std::string& warning : config_->TakeWarnings()) Log(warning);
   server_->server.Write(LogLevel::kNotice, Concat("Sluice ", kSluiceVersion, " speaks Redis ",
@@ -313,8 +313,8 @@ bool ServerCore::WorkOnce() {
   return false;
 }
 
-// One call inside another, from a callback, would be a turn inside a turn.
 bool ServerCore::Work() {
+  // One call inside another, from a callback, would be a turn inside a turn.
   if (is_inside()) return running_;
   const auto self = shared_from_this();  // its handle may go
   bool goes_on = WorkOnce();

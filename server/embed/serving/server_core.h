@@ -5,9 +5,9 @@
 //   kHost        the thread that calls Work does
 //   kProcess     the same, by Run; signals, limits and standard streams of the process are its own
 //
-// Callbacks run on the server's loop. What they throw is kept: it must not unwind the engine. Work
-// throws it when the engine is at rest; a thread of the core has nobody to throw it to, so End
-// tells it.
+// Callbacks run on the server's loop. An exception of theirs is kept: it must not unwind the
+// engine. Work throws it when the engine is at rest; a thread of the core has nobody to throw it
+// to, so End tells it.
 //
 // A child of fork has nothing of it but the memory: there it answers with kForked, and is left.
 #pragma once
@@ -54,7 +54,7 @@ class ServerCore final : public std::enable_shared_from_this<ServerCore>, privat
     std::function<std::string()> configured;
     std::function<void(const std::string& address, int port)> ready;
     std::function<void(const std::string& fault)> ended;
-    // Of kProcess: how another is started that takes its place, and that it has it.
+    // For kProcess: how another is started that takes its place, and the call when it has it.
     std::vector<std::string> command;
     std::string command_folder;
     std::function<void()> handed_over;

@@ -32,7 +32,7 @@ class ServerTest : public testing::Test {
  public:
   static void SetUpTestSuite() {
     running_ = std::make_unique<Server>();
-    // What is random is the same in each run.
+    // A seed makes random choices the same in each run.
     ASSERT_EQ(running_->Start({{"test-double", "yes"}, {"seed", "1"}}), "");
   }
   static void TearDownTestSuite() { running_.reset(); }

@@ -25,7 +25,7 @@ class Reader {
     left_.remove_prefix(1);
     return true;
   }
-  // Of a string without escapes, what stands between its quotes.
+  // The text between the quotes of a string without escapes.
   std::optional<std::string_view> TakeString() {
     if (!Take('"')) return std::nullopt;
     const size_t end = left_.find_first_of("\"\\");

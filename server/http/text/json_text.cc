@@ -25,7 +25,7 @@ void AppendEscaped(std::string& text, std::string_view value) {
 
 }  // namespace
 
-// What stands behind an opening bracket or a name needs no comma.
+// Writes a comma, unless an opening bracket or a name stands before.
 void JsonText::Separate() {
   if (text_.empty()) return;
   const char last = text_.back();

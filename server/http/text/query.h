@@ -1,4 +1,4 @@
-// What stands behind the '?' of the page's requests, read and checked: a stranger's words.
+// The text behind the '?' of the page's requests, read and checked: a stranger's words.
 //
 //   ApiQuery query;
 //   if (const std::string fault = ReadQuery("db=1&match=door%3A*", databases, query); ...

@@ -3,9 +3,9 @@
 //
 //   WriteName(json, "a\xff\n")     {"text":"a\\xff\\x0a","bytes":3,"id":"Yf8K"}
 //
-// What is no UTF-8, controls, and what has no shape or turns the direction of what follows is
-// written as \xNN or \u{NNNN}, and a backslash as two: so two names never look alike for such a
-// reason. Of long names the begin is shown; `bytes` is the length of the whole.
+// Bytes that are no UTF-8, controls, and characters that have no shape or turn the direction of the
+// text behind them are written as \xNN or \u{NNNN}, and a backslash as two: so two names never look
+// alike for such a reason. A long name shows its begin; `bytes` is the length of the whole.
 #pragma once
 
 #include <cstddef>

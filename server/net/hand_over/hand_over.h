@@ -22,7 +22,7 @@ namespace sluice {
 
 class HandOver {
  public:
-  // What it needs of the server. Nothing of it is called from within Begin's caller but `log`.
+  // Its needs of the server. Nothing of it is called from within Begin's caller but `log`.
   struct Uses {
     boost::asio::io_context& io;
     ServiceManager& manager;

@@ -1,5 +1,5 @@
-// Predecessor: the server whose place this process takes, if there is one (signs.h). What it says
-// is waited for, as there is nothing else to do. One that has ended leaves its place at once.
+// Predecessor: the server whose place this process takes, if there is one (signs.h). This process
+// waits for its words, as there is nothing else to do. One that has ended leaves its place at once.
 #pragma once
 
 #include <chrono>

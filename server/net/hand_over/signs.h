@@ -1,5 +1,5 @@
-// What two servers say to each other while one takes the other's place: single bytes on a pair of
-// sockets, whose end tells of a process that has ended.
+// Signs that two servers give each other while one takes the other's place: single bytes on a pair
+// of sockets, whose end tells of a process that has ended.
 //
 //   old                               new
 //   starts it, serves on              reads its configuration, takes the sockets

@@ -33,7 +33,7 @@ constexpr size_t kSocketsMax = 60;
 constexpr int kEndLooks = 100;
 constexpr int kEndLookMs = 10;
 
-// What is this process's alone, or is told anew.
+// Variables that are this process's alone, or are told anew.
 constexpr std::string_view kLeftOut[] = {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES",
                                          "WATCHDOG_PID", kHandOverVariable};
 
@@ -180,7 +180,6 @@ bool Successor::GiveWay() {
   return true;
 }
 
-// It sees the pair of sockets end only when it is dead: else it would take this server for dead.
 std::string Successor::End() {
   int status = 0;
   if (const pid_t process = std::exchange(process_, 0); process > 0) {
@@ -193,6 +192,7 @@ std::string Successor::End() {
     while (!is_over && ::waitpid(process, &status, 0) < 0 && errno == EINTR) {
     }
   }
+  // Only now: a living one that sees the pair of sockets end would take this server for dead.
   boost::system::error_code ignored;
   pair_.close(ignored);
   has_hung_up_ = false;

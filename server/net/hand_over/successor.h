@@ -40,7 +40,7 @@ class Successor {
   pid_t process() const { return process_; }
 
   enum class Word : uint8_t { kNone, kCanStart, kHasEnded };
-  // What it has said since, before it was told to go on. Never waits.
+  // Tells what it has said since, before it was told to go on. Never waits.
   Word Hear();
   // Tells it to load, and returns when it has: empty, or a sentence why it will not. Every
   // `interval`, which may be none, `meanwhile` is called.

@@ -25,7 +25,7 @@ constexpr std::string_view kManners =
 bool HttpClient::Step(const Answering& answering, int64_t now_ns) {
   if (!open()) return false;
   if (stage == Stage::kClosing) {
-    // What comes now is dropped; the end of the stream ends the connection.
+    // Bytes that come now are dropped; the end of the stream ends the connection.
     return ReadOnce();
   }
   if (is_sending()) return false;
@@ -77,7 +77,7 @@ bool HttpClient::AnswerAsked(const Answering& answering, int64_t now_ns) {
   if (!judgement_ || judgement_->from_ns > now_ns) return false;
   const HttpAnswer answer = std::move(std::exchange(judgement_, std::nullopt)->answer);
   const bool is_head = std::exchange(asked_, std::nullopt)->method == "HEAD";
-  // Who guesses passwords has to come again for each.
+  // A visitor that guesses passwords has to come again for each.
   const bool closes = reader_.wants_close() || ++requests_ >= kRequestsMax || answer.status == 401;
   Say(answer, is_head, closes);
   return true;

@@ -5,9 +5,9 @@
 //   kProbe   has asked whether the server lives, or is ready (HttpPages::IsProbe), last
 //   kPage    has asked for anything else
 //
-// Of a kind whose places are taken the one goes that has made no progress for the longest: no step
-// of its handshake, no byte of a request, no byte of an answer that it took. So a stranger who is
-// silent, or does not read, keeps a place only until it is wanted. A newcomer always has one.
+// Where all places of a kind are taken the one goes that has made no progress for the longest: no
+// step of its handshake, no byte of a request, no byte of an answer that it took. So a stranger who
+// is silent, or does not read, keeps a place only until it is wanted. A newcomer always has one.
 #pragma once
 
 #include <cstddef>

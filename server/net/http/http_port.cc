@@ -196,7 +196,7 @@ std::optional<HttpClient::Judgement> HttpPort::Judge(const HttpRequest& request)
   return judgement;
 }
 
-// Those whose requests wait are asked again then.
+// Clients whose requests wait are looked at again then.
 void HttpPort::ArmWaiting(int64_t from_ns) {
   if (waiting_ && waiting_ns_ <= from_ns) return;
   if (waiting_) on_.alarms.Cancel(*waiting_);
@@ -216,7 +216,7 @@ HttpAnswer HttpPort::Answer(const HttpRequest& request) {
   ++figures_.requests;
   const int64_t begun_ns = on_.clock.TickNanos();
   HttpAnswer answer = pages_.Answer(request, figures_);
-  // What it has changed may have left others something to do.
+  // Its changes may have left others something to do.
   if (request.method == kPost) on_.want_advance();
   figures_.page_us.Record((on_.clock.TickNanos() - begun_ns) / 1000);
   return answer;

@@ -37,7 +37,6 @@ struct RequestReader::Parser : http::request_parser<http::string_body> {
 RequestReader::RequestReader() = default;
 RequestReader::~RequestReader() = default;
 
-// The parser takes a head as a whole, or nothing of it.
 RequestReader::Found RequestReader::Next(HttpRequest& request) {
   if (fault_ != 0) return Found::kFault;
   // Empty lines before a request are none of it.
@@ -45,6 +44,7 @@ RequestReader::Found RequestReader::Next(HttpRequest& request) {
   if (bytes_.empty()) return Found::kNothingYet;
   if (!parser_) parser_ = std::make_unique<Parser>();
   boost::system::error_code fault;
+  // It takes a head as a whole, or nothing of it.
   const size_t taken = parser_->put(boost::asio::buffer(bytes_), fault);
   bytes_.erase(0, taken);
   is_inside_ = true;

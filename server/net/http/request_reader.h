@@ -1,5 +1,5 @@
-// RequestReader: the bytes of one connection, cut into requests of HTTP/1 by Boost.Beast. What a
-// peer may send before it has sent a whole request is bounded: 8 KiB of head, 16 KiB of body.
+// RequestReader: the bytes of one connection, cut into requests of HTTP/1 by Boost.Beast. A request
+// is bounded, also before it is whole: 8 KiB of head, 16 KiB of body.
 //
 //   reader.Feed(bytes);
 //   while (reader.Next(request) == RequestReader::Found::kRequest) ...
@@ -35,7 +35,7 @@ class RequestReader {
   bool is_inside() const { return is_inside_ || !bytes_.empty(); }
   // The next request; who asks is for the caller to say.
   Found Next(HttpRequest& request);
-  // Of the request that was given last.
+  // As the request that was given last says.
   bool wants_close() const { return wants_close_; }
   bool is_old() const { return is_old_; }  // HTTP/1.0
   // The status that tells of the fault.

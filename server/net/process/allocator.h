@@ -1,5 +1,5 @@
-// What malloc has and can be told. It is mimalloc where the program that links us has put that in
-// malloc's place, as the daemon does; else the C library's.
+// The state of malloc, and its settings. It is mimalloc where the program that links us has put
+// that in malloc's place, as the daemon does; else the C library's.
 //
 // mimalloc is found by weak symbols, so nothing has to be linked that is not there. Numbers are
 // bytes.

@@ -5,7 +5,7 @@
 
 #include "server/net/process/process.h"
 
-// Of the program that links us, if it has put mimalloc in malloc's place.
+// There if the program that links us has put mimalloc in malloc's place.
 extern "C" void mi_collect(bool force) __attribute__((weak));
 
 namespace sluice {

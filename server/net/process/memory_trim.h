@@ -13,7 +13,6 @@ class MemoryTrim {
  public:
   // To be called when there is nothing else to do: returning memory walks the whole heap. It is
   // done when much more is resident beyond `used` than was after the last time, in proportion to
-  // `used`.
   // `used`. Returns how many bytes went back.
   uint64_t Look(uint64_t used);
 

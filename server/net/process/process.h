@@ -1,6 +1,6 @@
-// What the process asks of the system: descriptors, memory and CPU used, running in the background.
+// Asks the system for the process: descriptors, memory and CPU used, running in the background.
 //
-// What cannot be found out is 0.
+// A figure that cannot be found out is 0.
 #pragma once
 
 #include <cstdint>

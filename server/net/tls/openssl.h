@@ -9,7 +9,7 @@
 //   if (!openssl().fault.empty()) ...                                  // before all else
 //   openssl().SSL_CTX_new(openssl().TLS_server_method())
 //
-// What OpenSSL's headers define as macros over other functions is to be written as those.
+// Macros of OpenSSL's headers over other functions are to be written as those.
 #pragma once
 
 #include <openssl/bio.h>
@@ -105,7 +105,7 @@ struct OpenSsl {
 // calls back without a word of who has called it. The libraries stay in the process.
 const OpenSsl& openssl();
 
-// What OpenSSL says of its last failure; its queue of errors is empty then.
+// Takes OpenSSL's sentence on its last failure; its queue of errors is empty then.
 std::string TakeOpenSslError();
 
 // As OpenSSL takes a name that may be missing.

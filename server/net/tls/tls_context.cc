@@ -1,4 +1,4 @@
-// See tls_context.h. What a context is made of is a list of steps; the first that fails says why.
+// See tls_context.h. A context is made in a list of steps; the first that fails says why.
 //
 // Beyond what Redis sets: no renegotiation; no tickets where sessions are not to be cached; buffers
 // are given back between two requests; a client's certificate whose common name has a NUL byte in
@@ -165,7 +165,7 @@ std::string SetManners(SSL_CTX& context, const Settings&) {
   openssl().SSL_CTX_set_options(&context, SSL_OP_NO_SSLv3 | SSL_OP_NO_COMPRESSION |
                                               SSL_OP_NO_RENEGOTIATION | SSL_OP_SINGLE_DH_USE);
   openssl().SSL_CTX_ctrl(&context, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, nullptr);
-  // What one recv brings may be many records: OpenSSL takes them from its own buffer.
+  // One recv may bring many records: OpenSSL takes them from its own buffer.
   openssl().SSL_CTX_ctrl(&context, SSL_CTRL_SET_READ_AHEAD, 1, nullptr);
   return {};
 }

@@ -5,8 +5,8 @@
 //   if (std::string fault = context.Load(settings); !fault.empty()) ...   // the one before stays
 //   TlsStream stream(*context.get(), wire, descriptor);
 //
-// A connection keeps the context that it began with, so files can be loaded anew at any time. What
-// was resumed under an older one is not resumed under a new one: its keys for tickets are new.
+// A connection keeps the context that it began with, so files can be loaded anew at any time. A
+// session of an older one is not resumed under a new one: its keys for tickets are new.
 #pragma once
 
 #include <openssl/types.h>

@@ -22,7 +22,7 @@ constexpr std::string_view kNotTls = "-ERR this port takes TLS only (tls-port)\r
 
 bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
-// What OpenSSL says of its last failure, with what is wrong with the peer's certificate.
+// OpenSSL's reason for its last failure, with what is wrong with the peer's certificate.
 std::string FaultOf(const SSL& ssl) {
   const unsigned long error = openssl().ERR_peek_last_error();
   const char* const reason = openssl().ERR_reason_error_string(error);
@@ -56,11 +56,11 @@ TlsStream::TlsStream(ssl_ctx_st& context, TlsWire& wire, int descriptor)
 
 TlsStream::~TlsStream() = default;
 
-// An address is never asked for by name (RFC 6066), and SSL_set1_host tells it from one by itself.
 bool TlsStream::BeClient(const std::string& name, bool verifies) {
   if (!ssl_) return true;  // Shake will fail
   is_client_ = true;
   openssl().SSL_set_connect_state(ssl_.get());
+  // An address is never asked for by name (RFC 6066); SSL_set1_host tells it from one by itself.
   in6_addr ignored = {};
   const bool is_address = ::inet_pton(AF_INET, name.c_str(), &ignored) == 1 ||
                           ::inet_pton(AF_INET6, name.c_str(), &ignored) == 1;
@@ -186,13 +186,13 @@ ssize_t TlsStream::Read(std::span<char> into) {
   return ended_ ? -1 : 0;
 }
 
-// What was encrypted once is consumed when all of it has left, and not before: neither more nor
-// less of the output may be behind a record.
 bool TlsStream::Write(OutputBuffer& output) {
   if (!unsent_.empty()) {
     if (!Flush()) return false;
     if (!unsent_.empty()) return true;
   }
+  // Encrypted output is consumed when all of it has left, and not before: neither more nor less of
+  // the output may be behind a record.
   output.Consume(std::min(std::exchange(in_flight_, 0), output.bytes()));
   iovec vectors[kVectorsMax];
   const size_t count = output.Peek(vectors, kVectorsMax);

@@ -4,10 +4,10 @@
 //   stream.Shake()                    until it is done; then
 //   stream.Read(into), Write(output)  as recv and send of a plain socket, once a turn each
 //
-// One call makes at most one recv and one send. What one recv has brought may be more than `into`
-// takes: has_more() says that another Read gives something (or the end) though the socket is
-// silent. What Write has encrypted and the socket did not take is kept; the output holds its text
-// until it has left, so that all that counts what waits counts it.
+// One call makes at most one recv and one send. One recv may bring more than `into` takes:
+// has_more() says that another Read gives something (or the end) though the socket is silent. Bytes
+// that Write has encrypted and the socket did not take are kept; the output holds their text until
+// they have left, so that all that counts what waits counts it.
 //
 // An idle stream keeps no buffers. A broken one gives what came before the break, then the end.
 #pragma once

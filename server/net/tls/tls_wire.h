@@ -14,7 +14,7 @@ struct bio_method_st;
 
 namespace sluice {
 
-// What OpenSSL's reads and writes become: as recv and send, with -1 and `retry` for "not now".
+// OpenSSL reads and writes by it: as recv and send, with -1 and `retry` for "not now".
 class TlsSocket {
  public:
   virtual ~TlsSocket() = default;

@@ -88,7 +88,7 @@ class Page {
 
 // --- what it is, and how
 
-// What is counted since the start: by the second, if it is known what it was before.
+// A number counted since the start: by the second, if it is known what it was before.
 std::string Page::Counted(std::string_view what, int64_t now, std::optional<int64_t> before) const {
   if (!before || passed_ms_ <= 0 || now < *before) return Concat(CountText(now), ' ', what);
   const double rate = static_cast<double>(now - *before) * 1000 / static_cast<double>(passed_ms_);
@@ -175,7 +175,7 @@ void Page::DrawLimits() {
   if (size_.rows >= kRowsForLimits) DrawAlgorithms();
 }
 
-// Those that were ever asked for; the ones that refused most stand first.
+// Algorithms that were ever asked for; the ones that refused most stand first.
 void Page::DrawAlgorithms() {
   struct Decided {
     std::string_view name;
@@ -244,7 +244,7 @@ std::vector<ScreenLine> Page::SlowLines() const {
   return lines;
 }
 
-// What is wrong, what is not told, or which keys there are; empty: nothing.
+// The trouble, the note on missing facts, or the keys there are; empty: nothing.
 ScreenLine LastLine(const TopView& view, ScreenSize size, TerminalText terminal) {
   const auto line = [&](std::string_view text, Tone tone) -> ScreenLine {
     return {RowText(size.columns, terminal).Add(text).Take(), tone};
@@ -262,7 +262,7 @@ std::vector<ScreenLine> Draw(const TopView& view, ScreenSize size, TerminalText 
   const TopFacts nothing;
   const TopFacts& facts = view.now ? *view.now : nothing;
   std::vector<ScreenLine> lines = Page(facts, view.before, size, terminal).Lines();
-  // What is not known to be so any more is faint.
+  // Facts that may be outdated are faint.
   for (ScreenLine& line : lines) {
     if (!view.trouble.empty() && line.tone != Tone::kTitle) line.tone = Tone::kFaint;
   }

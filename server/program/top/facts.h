@@ -1,5 +1,5 @@
-// What `sluice top` knows of a server after it has asked: plain values, so that what is drawn can
-// be tested without a server. All texts are the server's and may be any bytes.
+// Facts on a server, as `sluice top` has asked for them: plain values, so that what is drawn can be
+// tested without a server. All texts are the server's and may be any bytes.
 #pragma once
 
 #include <cstdint>

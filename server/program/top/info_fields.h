@@ -24,7 +24,7 @@ class InfoFields {
   // Digits behind a point are left out.
   std::optional<int64_t> Number(std::string_view name) const;
   int64_t NumberOr0(std::string_view name) const { return Number(name).value_or(0); }
-  // Of a value such as "taken=5,refused=2".
+  // The number of one part of a value such as "taken=5,refused=2".
   std::optional<int64_t> Part(std::string_view name, std::string_view part) const;
 
  private:

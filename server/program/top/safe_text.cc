@@ -55,7 +55,7 @@ constexpr Shape kShapes[] = {
     {0x20000, 0x3134a, 2},  // more CJK
 };
 
-// What one byte begins with tells how many follow and which code points may be meant by so many.
+// The first bits of a byte tell how many follow and which code points may be meant by so many.
 struct Lead {
   uint8_t mask, bits;
   size_t length;

@@ -1,15 +1,16 @@
 // SafeText: bytes of any kind as text that a terminal shows harmlessly, within a number of columns.
 //
-// What is shown as it is: printable ASCII, and letters and signs of scripts that are written from
-// left to right and stand alone, as the tables say. All else is written out, so that nothing moves
-// the cursor, turns the direction of writing, or draws over its neighbour:
+// Shown as it is: printable ASCII, and letters and signs of scripts that are written from left to
+// right and stand alone, as the tables say. All else is written out, so that nothing moves the
+// cursor, turns the direction of writing, or draws over its neighbour:
 //
 //   ESC [ 2 J       \x1b[2J         a control character is \n, \r, \t or \xNN
 //   C3 28           \xc3(           a byte that is no UTF-8 is \xNN
 //   U+202E, U+05D0  \u{202e}        direction marks, letters from right to left, combining signs
 //   a \ b           a\\b            so that what is written out cannot be imitated
 //
-// What does not fit ends with "~". Where the terminal takes no UTF-8 all but ASCII is written out.
+// A text that does not fit ends with "~". Where the terminal takes no UTF-8 all but ASCII is
+// written out.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,7 @@ ShownText Shown(std::string_view bytes, size_t columns_max, TerminalText termina
 std::string Cell(std::string_view bytes, size_t columns, TerminalText terminal);
 
 // Sentences of ours, with words of a server or a file in them: the same is written out, but for
-// backslashes. Of Line line ends are, too.
+// backslashes. HarmlessLine writes out line ends, too.
 std::string HarmlessLine(std::string_view text, TerminalText terminal);
 std::string HarmlessLines(std::string_view text, TerminalText terminal);
 

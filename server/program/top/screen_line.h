@@ -1,5 +1,5 @@
 // A line of the screen, and how it is put together: cells side by side, of which none goes beyond
-// the last column. What is put in may be any bytes (safe_text.h).
+// the last column. Texts put in may be any bytes (safe_text.h).
 #pragma once
 
 #include <algorithm>

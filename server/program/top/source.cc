@@ -25,7 +25,7 @@ void Add(std::string& requests, std::initializer_list<std::string_view> words) {
   RedisLink::AddRequest(words, requests);
 }
 
-// Of holders the one whose lease ends first; one without a lease comes after all others.
+// The sooner of two ends of leases; a holder without a lease comes after all others.
 int64_t Sooner(int64_t a, int64_t b) {
   if (a < 0 || b < 0) return std::max(a, b);
   return std::min(a, b);
@@ -77,7 +77,7 @@ void Note(std::string_view what, const Reply& error, std::string& note) {
   ConcatTo(note, note.empty() ? "" : "; ", what, ": ", code == "ERR" ? text : code);
 }
 
-// What every server has, and then ours.
+// The sections that every server has, and then ours.
 constexpr std::string_view kSections[] = {"", "locks", "turns", "timers", "limits"};
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 namespace sluice {
 
-// What its environment says: whether text may have colours (NO_COLOR), and UTF-8 (LC_ALL, LC_CTYPE,
+// Wishes of the environment: whether text may have colours (NO_COLOR), and UTF-8 (LC_ALL, LC_CTYPE,
 // LANG).
 bool WantsColours();
 TerminalText TextOfTerminal();
@@ -40,7 +40,7 @@ class Terminal {
 
   // Can be read when there is an event. It is the terminal's.
   int descriptor() const { return epoll_; }
-  // What has happened since; never waits. Events that are worth less are left out.
+  // The event that has happened since; never waits. Events that are worth less are left out.
   Event Read();
   ScreenSize size() const;
   void Show(const std::vector<ScreenLine>& lines);

@@ -24,7 +24,7 @@ namespace {
 
 using Event = Terminal::Event;
 
-// Of a page that is printed: all that was looked at.
+// A page that is printed shows all that was looked at.
 constexpr size_t kPageRows = 1000;
 constexpr size_t kPageColumns = 80;
 constexpr size_t kPageColumnsMax = 500;

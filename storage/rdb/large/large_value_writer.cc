@@ -14,7 +14,7 @@ namespace {
 
 // Elements between two looks at how long the piece is, at most.
 constexpr size_t kFewMax = 32;
-// Of WriteSome a piece.
+// Calls of WriteSome a piece.
 constexpr int kFewTimesMax = 8;
 // Records of limiters and buckets at once: of some 5 bytes each.
 constexpr size_t kFewTicks = 128;
@@ -171,7 +171,7 @@ class LargeStreamWriter final : public LargeValueWriter {
   StreamParts parts_;
 };
 
-// Of a type of ours, which divides itself.
+// Writes a type of ours, which divides itself.
 template <typename Parts>
 class LargePartsWriter final : public LargeValueWriter {
  public:

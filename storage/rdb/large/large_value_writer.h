@@ -28,8 +28,8 @@ class LargeValueWriter {
   static constexpr size_t kLargeBytes = 64 * 1024;  // of memory
   static constexpr size_t kPieceBytes = 8 * 1024;
 
-  // Null: the value takes less than `large_bytes`, or is in a form that is always small.
-  // `entry` and `context` outlive the writer.
+  // Null: the value takes less than `large_bytes`, or is in a form that is always small. `entry`
+  // and `context` outlive the writer.
   static std::unique_ptr<LargeValueWriter> Of(const Entry& entry, const RdbContext& context,
                                               size_t large_bytes = kLargeBytes);
 
@@ -41,7 +41,7 @@ class LargeValueWriter {
 
  protected:
   explicit LargeValueWriter(bool compress) : out_(piece_, compress) {}
-  // Writes a few elements; false: those were the last. What they take in memory counts too: what
+  // Writes a few elements; false: they were the last. Their bytes in memory count too: a text that
   // compresses well makes long work, and few bytes.
   virtual bool WriteSome() = 0;
   // So many elements of such a value are a few.

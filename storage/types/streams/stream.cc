@@ -80,7 +80,6 @@ bool Stream::HasRoom(const StreamChunk& chunk, size_t more_bytes, const StreamNo
   return limits.entries_max == 0 || chunk.records() < limits.entries_max;
 }
 
-// Ids must grow. A chunk that is full gives its room back, and the entry begins the next one.
 Stream::Added Stream::Append(StreamId id, Args pairs, const StreamNodeLimits& limits) {
   assert(!pairs.empty() && pairs.size() % 2 == 0);
   if (id <= last_id_) return Added::kNotGreater;
@@ -91,6 +90,7 @@ Stream::Added Stream::Append(StreamId id, Args pairs, const StreamNodeLimits& li
   StreamChunk* chunk = chunks_.empty() ? nullptr : chunks_.rbegin()->second.get();
   if (chunk != nullptr) {
     chunk_bytes_ -= chunk->MemoryBytes();
+    // A chunk that is full gives its room back, and the entry begins the next one.
     if (!HasRoom(*chunk, bytes, limits)) {
       chunk->ShrinkToFit();
       chunk_bytes_ += chunk->MemoryBytes();
@@ -176,9 +176,8 @@ void Stream::ForEachBackwards(StreamId from, StreamId to, Visit visit) const {
   }
 }
 
-// The whole range is known without a walk, and so is a chunk that lies in it; else entries are
-// counted, and no further than to the chunk in which there are enough.
 uint64_t Stream::Count(StreamId from, StreamId to, uint64_t most) const {
+  // The whole range is known without a walk, and so is a chunk that lies in it.
   if (from <= first_id_ && to >= last_id_) return std::min(most, length_);
   uint64_t count = 0;
   auto at = ChunkOf(from);

@@ -38,8 +38,6 @@ char* StreamChunk::Room(size_t bytes) {
   return elements_.data() + used;
 }
 
-// The names of the first entry are kept as the master's; that entry itself is appended like any
-// other.
 StreamChunk::StreamChunk(StreamId id, Args pairs)
     : base_id_(id), master_pairs_(static_cast<uint32_t>(pairs.size() / 2)) {
   char* at = Room(RoomOf(pairs, 0, 2) + 2 * kListpackRoom);
@@ -50,8 +48,6 @@ StreamChunk::StreamChunk(StreamId id, Args pairs)
   count_ = master_pairs_ + 2;
 }
 
-// Two forms: the chunk's own field names left out, or the entry with its names. The last number
-// counts the elements, so that Redis can walk backwards.
 void StreamChunk::Append(StreamId id, Args pairs) {
   assert(records() == 0 || last_id() < id);
   const bool same = HasMasterFields(pairs);
@@ -65,6 +61,7 @@ void StreamChunk::Append(StreamId id, Args pairs) {
   at = PutListpackNumber(at, static_cast<int64_t>(id.seq - base_id_.seq));
   if (!same) at = PutListpackNumber(at, static_cast<int64_t>(pairs.size() / 2));
   for (size_t i = first; i < pairs.size(); i += step) at = PutListpackText(at, pairs[i]);
+  // The last number counts the elements, so that Redis can walk backwards.
   const uint64_t count = ElementsOf(pairs.size() / 2, same);
   End(PutListpackNumber(at, static_cast<int64_t>(count - 1)));
   count_ += count;
@@ -107,13 +104,12 @@ void StreamChunk::ShrinkToFit() {
 
 // --- a node of Redis's
 
-// live | deleted | fields | name ... | 0 | entry ...
-// The first two count, and are made anew where a node is written.
 std::unique_ptr<StreamChunk> StreamChunk::OfListpack(StreamId id, std::string_view listpack,
                                                      bool& counts_fit) {
   if (listpack.size() > UINT32_MAX) return nullptr;
   ListpackReader reader(listpack);
-  int64_t live = 0, deleted = 0;
+  // live | deleted | fields | name ... | 0 | entry ...
+  int64_t live = 0, deleted = 0;  // made anew where a node is written
   if (!reader.TakeNumber(live) || !reader.TakeNumber(deleted)) return nullptr;
   std::unique_ptr<StreamChunk> chunk(new StreamChunk(id));
   const char* const begin = reader.at();

@@ -14,8 +14,8 @@
 //               names        | flags, ms and sequence beyond the first id, [pairs], texts, how many
 //   starts_                    ^              ^               ^
 //
-// What comes from outside a ListpackReader checks to its last byte; from then on a ListpackWalk
-// goes over it, which holds back any read beyond the end, should one ever be wrong.
+// A ListpackReader checks bytes from outside to the last one; from then on a ListpackWalk goes over
+// them, which holds back any read beyond the end, should one ever be wrong.
 #pragma once
 
 #include <cstddef>
@@ -45,7 +45,8 @@ class StreamChunk {
   };
 
   // The field names of `pairs` (field, value, field, value ...) are those that others are compared
-  // with. `id` is the one that its entries' ids are written relative to.
+  // with; this entry, too, is to be appended. `id` is the one that its entries' ids are written
+  // relative to.
   StreamChunk(StreamId id, Args pairs);
   // A node of Redis's that anyone may have written; null when it cannot be read, or ids do not
   // grow. How many entries it says to have, live and deleted, is not believed: `counts_fit` becomes

@@ -63,7 +63,6 @@ PendingEntry* StreamGroup::FindPending(StreamId id) {
   return found == pending_.end() ? nullptr : &found->second;
 }
 
-// XREADGROUP and XCLAIM alike: the id moves from one consumer's list to the other's.
 PendingEntry& StreamGroup::Give(StreamId id, StreamConsumer& consumer) {
   const Accounting accounting(*this);
   PendingEntry& entry = pending_[id];

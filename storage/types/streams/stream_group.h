@@ -42,7 +42,7 @@ class StreamGroup {
   using Consumers = absl::btree_map<std::string, std::unique_ptr<StreamConsumer>, std::less<>>;
   using PendingEntries = absl::btree_map<StreamId, PendingEntry>;
 
-  // What the group takes is kept up to date in `*bytes_of_all`, which outlives it.
+  // The group's bytes are kept up to date in `*bytes_of_all`, which outlives it.
   StreamGroup(StreamId last_id, int64_t entries_read, size_t* bytes_of_all)
       : last_id(last_id), entries_read(entries_read), bytes_of_all_(bytes_of_all) {
     *bytes_of_all_ += MemoryBytes();
