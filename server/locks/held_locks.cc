@@ -90,7 +90,7 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
 const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
   if (entry && entry->type() != ValueType::kLock) return NeverFree(foreign_);
   if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
-  return on_.grace.WithholdsFree(name) ? NeverFree(withheld_) : nullptr;
+  return WithholdsFree(name) ? NeverFree(withheld_) : nullptr;
 }
 
 // O(1); null also for a database that was never used.

@@ -161,6 +161,7 @@ class HeldLocks final : public LockStore {
   void Remove(LockPlace& place) override;
   bool MustWait(const LockPlace& place) override;
   bool may_have_to_wait() const override { return on_.keyspace.takes_image(); }
+  bool WithholdsFree(LockNameView name) const override { return on_.grace.WithholdsFree(name); }
   // So much time has passed since something had to wait that it is to be tried again.
   bool retries() const { return retries_; }
   bool TakeRetry() { return std::exchange(retries_, false); }

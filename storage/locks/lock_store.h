@@ -58,6 +58,8 @@ class LockStore : public LockFinder {
   // wait does so, and is tried again (Locks::Retry). Precondition: place.lock is not null.
   virtual bool MustWait(const LockPlace&) { return false; }
   virtual bool may_have_to_wait() const { return false; }  // false: there is no such lock
+  // A lock that loses its last holder now would not be free: it may have one that is not known.
+  virtual bool WithholdsFree(LockNameView) const { return false; }
 };
 
 // A cheap value: copied for each name of a request, with what the store found for it. It survives

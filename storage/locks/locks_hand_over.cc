@@ -134,6 +134,8 @@ void Locks::Retry(const Now& now) {
 std::optional<Locks::HandedOver> Locks::HandOverInPlace(OpenLock& open, Lock& lock,
                                                         const Now& now) {
   if (working_ || stands_still_ || has_left_over() || turn_work_left_ <= 0) return std::nullopt;
+  if (store_.WithholdsFree(open.name())) [[unlikely]]
+    return std::nullopt;
   const LockWait* const next = queue_.FirstReadyAlone(open);
   if (next == nullptr || !tokens_.CanIssue(1)) return std::nullopt;
   HandedOver handed{.wait = *next};

@@ -108,6 +108,16 @@ TEST_F(AfterALoss, HoldsUnknownNamesBackUntilAllLeasesAreOver) {
             std::string::npos);
 }
 
+TEST_F(AfterALoss, AWaiterDoesNotTakeOverALockThatMayHaveBeenRenewed) {
+  TestClient& waiting = again_.Connect();
+  waiting.Send({"LOCK.ACQUIRE", "kept", "c", "LEASE", "1000", "WAIT", "100000"});
+  again_.AdvanceTime(25'000);
+  EXPECT_TRUE(IsHeldBack(Acquire(client_, "kept", "b"))) << "its known lease is over";
+  EXPECT_FALSE(waiting.has_received());
+  again_.AdvanceTime(40'000);
+  EXPECT_TRUE(waiting.has_received());
+}
+
 TEST_F(AfterALoss, TheTokenOfALostGrantGetsTheLockBack) {
   const auto renew = [&](const std::string& owner, const std::string& shown) {
     return client_.Run({"LOCK.RENEW", "lost", owner, "LEASE", "5000", "TOKEN", shown}).ToText();
