@@ -13,7 +13,6 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 namespace sluice {
@@ -22,13 +21,8 @@ class Parts {
  public:
   template <typename Part>
   void Add(Part& part) {
-    const void* const tag = TagOf<Part>();
     assert(Find<Part>() == nullptr);  // added twice
-    ++count_;
-    assert(count_ <= kPlaces / 2);  // a search ends at an empty place
-    Place* place = &places_[FirstPlace(tag)];
-    while (place->tag) place = &places_[After(place)];
-    *place = {tag, &part};
+    parts_[NumberOf<Part>()] = &part;
   }
   template <typename Part>
   Part& Get() const {
@@ -39,35 +33,25 @@ class Parts {
   // The part, or null: only some servers have it.
   template <typename Part>
   Part* Find() const {
-    const void* const tag = TagOf<Part>();
-    const Place* place = &places_[FirstPlace(tag)];
-    while (place->tag != tag) {
-      if (!place->tag) return nullptr;
-      place = &places_[After(place)];
-    }
-    return static_cast<Part*>(const_cast<void*>(place->part));
+    return static_cast<Part*>(const_cast<void*>(parts_[NumberOf<Part>()]));
   }
 
  private:
-  // A hash table with open addressing. The key is the address of a constant that every type has
-  // for itself; they lie side by side, so that its lowest bits are a good hash.
-  static constexpr size_t kPlaces = 128;
-  struct Place {
-    const void* tag = nullptr;
-    const void* part = nullptr;
-  };
-  template <typename Part>
-  static constexpr char kTag = 0;
+  static constexpr size_t kTypesMax = 96;
 
+  // A type gets the next free number when it is first named, and keeps it.
   template <typename Part>
-  static const void* TagOf() {
-    return &kTag<std::remove_const_t<Part>>;
+  static size_t NumberOf() {
+    return NumberOfType<std::remove_const_t<Part>>();
   }
-  static size_t FirstPlace(const void* tag) { return reinterpret_cast<uintptr_t>(tag) % kPlaces; }
-  size_t After(const Place* place) const { return (place - places_.data() + 1) % kPlaces; }
+  template <typename Type>
+  static size_t NumberOfType() {
+    static const size_t number = NextNumber();
+    return number;
+  }
+  static size_t NextNumber();  // ends the process where kTypesMax are in use
 
-  std::array<Place, kPlaces> places_{};
-  [[maybe_unused]] size_t count_ = 0;
+  std::array<const void*, kTypesMax> parts_{};
 };
 
 }  // namespace sluice

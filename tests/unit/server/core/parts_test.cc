@@ -32,8 +32,8 @@ void AddAll(Parts& parts, std::tuple<Numbered<kNs>...>& all) {
   EXPECT_TRUE(((&parts.Get<Numbered<kNs>>() == &std::get<kNs>(all)) && ...));
 }
 
-// Wherever the linker put what tells the types apart.
-TEST(Parts, AreFoundHoweverTheirPlacesFall) {
+// In whatever order their types are first named.
+TEST(Parts, AreFoundInAnyOrder) {
   std::tuple<Numbered<0>, Numbered<1>, Numbered<2>, Numbered<3>, Numbered<4>, Numbered<5>> all;
   Parts parts;
   AddAll(parts, all);
