@@ -39,7 +39,6 @@ class Listener final : private ReadinessWatcher {
   Fault Adopt(int descriptor);
   int descriptor() const { return descriptor_; }
   // Whether a Unix socket's path goes with it. That of one that is handed over does not.
-  bool owns_path() const { return owns_path_; }
   void set_owns_path(bool on) { owns_path_ = on; }
   bool is_unix() const { return !unix_path_.empty(); }
   // Accepts who has come since, so many at once that other clients get a turn too; whether there

@@ -58,9 +58,6 @@ class TimeControl final : private WaitOwner {
   // on to the next moment at which there is something to do. False: the journey has ended here.
   bool Step(uint64_t fired);
 
-  // Engine ms that the clock does not reach by itself: the host needs no timer of its own for it.
-  bool StandsBefore(int64_t at_ms) const { return frozen() && at_ms > on_.clock.now().ms(); }
-
  private:
   struct Journey {
     SessionId session;

@@ -99,11 +99,6 @@ class ListpackWriter {
 class ListpackReader {
  public:
   explicit ListpackReader(std::string_view bytes);
-  // Elements without a frame.
-  static ListpackReader OfElements(std::string_view elements) {
-    return {elements.data(), elements.data() + elements.size()};
-  }
-
   // False at the end and at a fault. All inline, so that a loop keeps the reader in registers:
   // every element of a list or stream that is read comes through here.
   ABSL_ATTRIBUTE_ALWAYS_INLINE bool Take(PackedItem& item);
@@ -126,7 +121,6 @@ class ListpackReader {
  private:
   friend class ListpackWalk;
 
-  ListpackReader(const char* begin, const char* end) : at_(begin), end_(end) {}
   static const char* Decode(const char* at, const char* end, PackedItem& item);
   static bool IsBacklength(const char* at, const char* end, size_t encoded_bytes);
   // The count has to be right, where it was counted.

@@ -232,15 +232,6 @@ std::string WriteDump(const Entry& entry, const RdbContext& context) {
   return dump;
 }
 
-std::string WriteOwnDump(const Entry& entry, const RdbContext& context) {
-  const bool is_hash = entry.type() == ValueType::kHash;
-  if (!is_hash || !ValueOf<Hash>(entry).has_relative_deadlines()) return WriteDump(entry, context);
-  std::string dump;
-  WriteRdbFileValue(entry, context, dump);
-  CloseDump(dump, kRdbVersion);
-  return dump;
-}
-
 // A dump of a newer server is refused whole: its forms may not be known.
 bool IsDump(std::string_view dump) {
   if (dump.size() < kRdbFooterBytes) return false;

@@ -54,8 +54,6 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 // --- a dump: such a value with version and checksum
 
 std::string WriteDump(const Entry& entry, const RdbContext& context);
-// The same for readers that are Sluice: fields of a hash keep the kinds of their deadlines.
-std::string WriteOwnDump(const Entry& entry, const RdbContext& context);
 // Whether its frame is sound: of a version that is known, and with the right checksum.
 bool IsDump(std::string_view dump);
 // Precondition: IsDump(dump).

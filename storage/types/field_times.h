@@ -59,7 +59,6 @@ class FieldTimes {
   void Remove(const Member& member);  // those that are not there are left alone
   size_t size() const { return steady_.size() + unix_.size(); }
   bool empty() const { return size() == 0; }
-  bool any_relative() const { return !steady_.empty(); }
 
   int64_t NextMs(const Now& now) const;          // engine ms of the earliest; Value::kNever
   const Member* FirstDue(const Now& now) const;  // null when none is due

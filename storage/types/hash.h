@@ -80,7 +80,6 @@ class Hash final : public Value {
   // Takes out fields whose time has passed, giving each to `visit`, up to `budget`.
   size_t TakeExpired(const Now& now, size_t budget, Visit visit);
   bool has_deadlines() const { return table_ && table_->times && !table_->times->empty(); }
-  bool has_relative_deadlines() const { return has_deadlines() && table_->times->any_relative(); }
 
   ValueType type() const override { return kType; }
   std::string_view Encoding() const override;
