@@ -169,6 +169,9 @@ lua_Number GetFloat(const char* data, bool big) {
 
 // --- the functions
 
+// Options of integers differ in bytes and sign alone: 'i' for all of them, others as they are.
+char KindOf(char option) { return std::strchr("bBhHlLTiI", option) ? 'i' : option; }
+
 // struct.pack(">I2s", 258, "ab") -> 01 02 61 62 00
 int Pack(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
@@ -184,16 +187,8 @@ int Pack(lua_State* L) {
     size_t padding = Padding(total, layout, option, bytes);
     total += padding;
     for (; padding > 0; --padding) luaL_addchar(&out, '\0');
-    switch (option) {
-      case 'b':
-      case 'B':
-      case 'h':
-      case 'H':
-      case 'l':
-      case 'L':
-      case 'T':
+    switch (KindOf(option)) {
       case 'i':
-      case 'I':
         PutInteger(L, &out, argument++, layout.big, bytes);
         break;
       case 'x':
@@ -263,16 +258,8 @@ int Unpack(lua_State* L) {
     luaL_argcheck(L, bytes <= size && position <= size - bytes, 2, "data string too short");
     luaL_checkstack(L, 2, "too many results");
     const char* const here = data + position;
-    switch (option) {
-      case 'b':
-      case 'B':
-      case 'h':
-      case 'H':
-      case 'l':
-      case 'L':
-      case 'T':
+    switch (KindOf(option)) {
       case 'i':
-      case 'I':
         lua_pushnumber(L, GetInteger(here, layout.big, IsSigned(option), bytes));
         ++results;
         break;

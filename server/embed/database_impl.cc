@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "protocol/null_sink.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 
@@ -110,8 +111,7 @@ class DatabaseCore::ForkMark {
 };
 
 // The six numbers of a limit, as a client of RESP2 gets them: an array and no names.
-struct DatabaseCore::VerdictSink final : ReplySink {
-  void Status(std::string_view) override {}
+struct DatabaseCore::VerdictSink final : NullSink {
   void Error(std::string_view text) override { verdict.error.assign(text); }
   void Integer(int64_t value) override {
     if (count < std::size(values)) values[count++] = value;
@@ -119,20 +119,6 @@ struct DatabaseCore::VerdictSink final : ReplySink {
   void Integers(std::span<const int64_t> all) override {
     for (const int64_t value : all) Integer(value);
   }
-  void Bulk(std::string_view) override {}
-  void Null() override {}
-  void NullArray() override {}
-  void Array(size_t) override {}
-  void Map(size_t) override {}
-  void Set(size_t) override {}
-  void Push(size_t) override {}
-  void Double(double) override {}
-  void PlainDouble(double) override {}
-  void Bool(bool) override {}
-  void BigNumber(std::string_view) override {}
-  void Verbatim(std::string_view, std::string_view) override {}
-  void Attribute(size_t) override {}
-  int version() const override { return 2; }
 
   Verdict Take() {
     if (count == std::size(values)) {

@@ -24,6 +24,12 @@ constexpr uint32_t kChanges = kAdmin | kStale | kNoAsyncLoading;
 constexpr uint32_t kLooks = kStale;
 constexpr uint32_t kLooksAsAdmin = kAdmin | kStale;
 constexpr std::string_view kVaries = "nondeterministic_output";
+constexpr std::string_view kSlots = "slot:integer [slot:integer ...]";
+constexpr std::string_view kForSlots = "O(N) where N is the total number of hash slot arguments";
+constexpr std::string_view kSlotRanges =
+    "start-slot_end-slot=<start-slot:integer end-slot:integer> ...";
+constexpr std::string_view kForRanges =
+    "O(N) where N is the total number of the slots between the start slot and end slot arguments.";
 
 // Their summaries say what Redis has them for.
 constexpr CommandRow kClusterSubcommandsListed[] = {
@@ -31,17 +37,16 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
      .arity = -3,
      .flags = kChanges,
      .run = Disabled,
-     .complexity = "O(N) where N is the total number of hash slot arguments",
-     .usage = "slot:integer [slot:integer ...]",
+     .complexity = kForSlots,
+     .usage = kSlots,
      .summary = "Give slots to this node."},
     {.name = "ADDSLOTSRANGE",
      .arity = -4,
      .flags = kChanges,
      .run = Disabled,
      .since = "7.0.0",
-     .complexity = "O(N) where N is the total number of the slots between the start slot and "
-                   "end slot arguments.",
-     .usage = "start-slot_end-slot=<start-slot:integer end-slot:integer> ...",
+     .complexity = kForRanges,
+     .usage = kSlotRanges,
      .summary = "Give ranges of slots to this node."},
     {.name = "BUMPEPOCH",
      .arity = 2,
@@ -67,17 +72,16 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
      .arity = -3,
      .flags = kChanges,
      .run = Disabled,
-     .complexity = "O(N) where N is the total number of hash slot arguments",
-     .usage = "slot:integer [slot:integer ...]",
+     .complexity = kForSlots,
+     .usage = kSlots,
      .summary = "Take slots from this node."},
     {.name = "DELSLOTSRANGE",
      .arity = -4,
      .flags = kChanges,
      .run = Disabled,
      .since = "7.0.0",
-     .complexity = "O(N) where N is the total number of the slots between the start slot and "
-                   "end slot arguments.",
-     .usage = "start-slot_end-slot=<start-slot:integer end-slot:integer> ...",
+     .complexity = kForRanges,
+     .usage = kSlotRanges,
      .summary = "Take ranges of slots from this node."},
     {.name = "FAILOVER",
      .arity = -2,

@@ -70,6 +70,17 @@ void ReplyToAll(CommandCall& call, size_t first, int64_t answer) {
   for (size_t i = first; i < call.args.size(); ++i) call.reply.Integer(answer);
 }
 
+// For each field that the call names from `first` on: what `answer` says of one that is there.
+template <typename Answer>
+void AnswerEach(CommandCall& call, size_t first, const Hash& hash, const Answer& answer) {
+  call.reply.Array(call.args.size() - first);
+  for (const std::string_view name : call.args.subspan(first)) {
+    FieldValue field;
+    const bool is_there = hash.Get(name, call.now, field);
+    call.reply.Integer(is_there ? answer(name, field.deadline) : int64_t{kNoField});
+  }
+}
+
 // After `HSET h a 1 b 2`:
 //   HEXPIRE h 100 XX FIELDS 1 a     → [0]
 //   HEXPIRE h 100 GT FIELDS 1 a     → [0]  no time is longer than any
@@ -92,16 +103,10 @@ void ExpireFields(CommandCall& call) {
   if (!found) return ReplyToAll(call, first, kNoField);
 
   FieldEdit edit(call, key, found);
-  call.reply.Array(call.args.size() - first);
-  for (const std::string_view name : call.args.subspan(first)) {
-    FieldValue old;
-    FieldAnswer answer = kNoField;
-    if (found->Get(name, call.now, old)) {
-      const bool holds = Holds(options.condition, old.deadline, deadline, call.now);
-      answer = holds ? edit.SetDeadline(name, deadline) : kNotMet;
-    }
-    call.reply.Integer(answer);
-  }
+  AnswerEach(call, first, *found, [&](std::string_view name, const Deadline& old) {
+    const bool holds = Holds(options.condition, old, deadline, call.now);
+    return holds ? edit.SetDeadline(name, deadline) : kNotMet;
+  });
   const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
   edit.Finish("hexpire", {"HPEXPIREAT", key.bytes, unix_ms}, EffectTimeOf(deadline));
 }
@@ -116,15 +121,9 @@ void HPersist(CommandCall& call) {
   if (first == 0) return;
   if (!found) return ReplyToAll(call, first, kNoField);
   FieldEdit edit(call, key, found);
-  call.reply.Array(call.args.size() - first);
-  for (const std::string_view name : call.args.subspan(first)) {
-    FieldValue old;
-    FieldAnswer answer = kNoField;
-    if (found->Get(name, call.now, old)) {
-      answer = old.deadline.none() ? kNoEnd : edit.SetDeadline(name, Deadline::None());
-    }
-    call.reply.Integer(answer);
-  }
+  AnswerEach(call, first, *found, [&](std::string_view name, const Deadline& old) {
+    return old.none() ? kNoEnd : edit.SetDeadline(name, Deadline::None());
+  });
   edit.Finish("hpersist", {"HPERSIST", key.bytes});
 }
 
@@ -143,16 +142,9 @@ void TellTimes(CommandCall& call) {
   const size_t first = ReadFields(call, 2);
   if (first == 0) return;
   if (!found) return ReplyToAll(call, first, kNoField);
-  call.reply.Array(call.args.size() - first);
-  for (const std::string_view name : call.args.subspan(first)) {
-    FieldValue value;
-    const bool there = found->Get(name, call.now, value);
-    if (there && !value.deadline.none()) {
-      call.reply.Integer(ShowTime(value.deadline, form, call.now));
-    } else {
-      call.reply.Integer(there ? kNoEnd : kNoField);
-    }
-  }
+  AnswerEach(call, first, *found, [&](std::string_view, const Deadline& deadline) {
+    return deadline.none() ? int64_t{kNoEnd} : ShowTime(deadline, form, call.now);
+  });
 }
 
 // --- the table
