@@ -61,7 +61,7 @@ class FunctionLibraries {
   // functions are in lua_bytes().
   size_t code_bytes() const;
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
-  // Precondition: a library has been loaded.
+  // Requires: a library has been loaded.
   LuaState& lua() { return *lua_; }
 
  private:

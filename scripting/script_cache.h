@@ -75,7 +75,7 @@ class ScriptCache {
   // Counts the texts and the tables that find them; the compiled functions are in lua_bytes().
   size_t text_bytes() const { return text_bytes_; }
   size_t lua_bytes() const { return lua_ ? lua_->memory_bytes() : 0; }
-  // Precondition: a script has been loaded.
+  // Requires: a script has been loaded.
   LuaState& lua() { return *lua_; }
 
  private:

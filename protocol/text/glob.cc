@@ -108,7 +108,7 @@ Glob::Class Glob::ReadClass(std::string_view pattern, size_t& at) const {
 // --- matching
 
 // Compares one piece, place by place: every piece has a fixed length, as each of its characters
-// stands for one byte. Precondition: the text has so many bytes from `at` on.
+// stands for one byte. Requires: the text has so many bytes from `at` on.
 bool Glob::TakesAt(const Piece& piece, std::string_view text, size_t at, size_t& steps) const {
   for (size_t i = piece.begin; i < piece.end; ++i, ++at) {
     ++steps;

@@ -24,7 +24,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 constexpr uint64_t kZeros = 0x3030303030303030;
 
-// Precondition: number < 10^8.
+// Requires: number < 10^8.
 inline uint64_t DigitsOfEight(uint32_t number) {
   const uint64_t halves = number / 10'000 | uint64_t{number % 10'000} << 32;
   const uint64_t hundreds = ((halves * 10'486) >> 20) & 0x0000007f0000007f;
@@ -33,7 +33,7 @@ inline uint64_t DigitsOfEight(uint32_t number) {
   return tens | (quarters - tens * 10) << 8;
 }
 
-// Exactly eight digits. Precondition: number < 10^8.
+// Exactly eight digits. Requires: number < 10^8.
 inline char* FormatEight(char* out, uint32_t number) {
   const uint64_t text = DigitsOfEight(number) | kZeros;
   std::memcpy(out, &text, sizeof(text));
@@ -41,7 +41,7 @@ inline char* FormatEight(char* out, uint32_t number) {
 }
 
 // Without leading zeros. Writes eight bytes, of which those behind the returned end have no
-// meaning. Precondition: 0 < number < 10^8.
+// meaning. Requires: 0 < number < 10^8.
 inline char* FormatUpToEight(char* out, uint32_t number) {
   const uint64_t digits = DigitsOfEight(number);
   const int leading = std::countr_zero(digits) / 8;
@@ -68,7 +68,7 @@ inline bool AreDigits(uint64_t bytes) {
   return ((bytes & kHighHalves) | (((bytes + kSixes) & kHighHalves) >> 4)) == 0x3333333333333333;
 }
 
-// Precondition: AreDigits.
+// Requires: AreDigits.
 inline uint64_t NumberOfEight(uint64_t bytes) {
   const uint64_t digits = bytes - kZeros;
   const uint64_t quarters = ((digits * 10 + (digits >> 8)) & 0x00ff00ff00ff00ff);

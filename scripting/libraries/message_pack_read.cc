@@ -24,7 +24,7 @@ struct Input {
     fault = ReadFault::kEnd;
     return false;
   }
-  // Precondition: Has(bytes).
+  // Requires: Has(bytes).
   const char* Take(size_t bytes) {
     const char* const taken = at;
     at += bytes;

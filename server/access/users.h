@@ -43,7 +43,7 @@ class Users {
   // The user with the draft's rules; it is made where there is none.
   User& Set(const User& draft);
   // Hands it over, so that sessions can be told before it is gone; null when there is none.
-  // Precondition: not the default user.
+  // Requires: not the default user.
   std::unique_ptr<User> Remove(std::string_view name);
   // requirepass: the default user's only password; empty: none is needed.
   void SetDefaultPassword(std::string_view password);

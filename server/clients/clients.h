@@ -80,7 +80,7 @@ class Clients final : public ErrorListener {
     accounted_bytes_ += bytes - session.accounted_bytes;
     session.accounted_bytes = bytes;
   }
-  // Precondition: it is kept.
+  // Requires: it is kept.
   size_t accounted_bytes() const { return accounted_bytes_; }
   // At the end of a turn: closes the largest clients until the rest take no more than that, but
   // none of CLIENT NO-EVICT (which count, too, as in Redis). Clients of whom `goes_last` is true

@@ -19,7 +19,7 @@ std::optional<uint64_t> ParseMemory(std::string_view text);
 // In the largest of gb, mb and kb that divides it, else in bytes: "64mb", "1000".
 std::string MemoryText(uint64_t bytes);
 
-// Reads and writes an option that has a field. Precondition: option.field is not empty.
+// Reads and writes an option that has a field. Requires: option.field is not empty.
 std::string ReadField(const Option& option, OptionValues values, Settings& settings);
 std::string WriteField(const Option& option, const Settings& settings);
 

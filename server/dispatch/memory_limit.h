@@ -52,7 +52,7 @@ class MemoryLimit {
 
   // Whether there is anything to be asked.
   bool IsOver(const Keyspace& keyspace) const { return keyspace.memory_bytes() >= too_much_; }
-  // Precondition: IsOver. Makes room, as far as this turn may. False: there is none for that.
+  // Requires: IsOver. Makes room, as far as this turn may. False: there is none for that.
   bool Admits(MemoryNeed need);
   // A command begins that need not ask: there was room.
   void NotOver();

@@ -36,7 +36,7 @@ class Pause {
   bool is_on() const { return mode_ != Mode::kNone; }
   // A pause is on, or requests that it has held back are still to be run.
   bool StandsStill() const { return is_on() || !resumed_.empty() || !of_host_.empty(); }
-  int64_t began_ms() const { return began_ms_; }  // Precondition: StandsStill()
+  int64_t began_ms() const { return began_ms_; }  // Requires: StandsStill()
   // Looks whether the requests that were held back have been run. Once a turn, behind its requests.
   void TurnEnded() {
     if (!resumed_.empty() || !of_host_.empty()) [[unlikely]]
@@ -44,7 +44,7 @@ class Pause {
   }
   // A host program has run what a pause had held back of this session.
   void Ran(const Session& session) { std::erase(of_host_, session.id); }
-  // Precondition: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
+  // Requires: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
   // transaction that writes.
   bool Holds(uint32_t flags, bool transaction_writes) const;
   void Hold(Session& session);

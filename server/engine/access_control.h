@@ -43,7 +43,7 @@ class AccessControl {
 
   // --- changes
   void Set(const User& draft);
-  // False: there is none. Precondition: not the default user.
+  // False: there is none. Requires: not the default user.
   bool Remove(std::string_view name);
   // ACL LOAD and ACL SAVE. The fault as Redis words it, and nothing has changed; or empty. Users
   // that a loaded file does not name are gone, and their connections with them; the connections of

@@ -82,7 +82,7 @@ class Engine final {
   // For a host program, between turns: runs one command of that session at once, as a turn of its
   // own, and puts the answer into its sink; work that was due runs before. kHeld: to be shown again
   // when the session is no longer paused. None: there is no such session any more. RunTurn does the
-  // work that the command leaves for later. Precondition: the session does not wait.
+  // work that the command leaves for later. Requires: the session does not wait.
   std::optional<RequestOutcome> RunNow(SessionId id, Args args);
   // The session, if something of it may be done without a command now, as nobody but its program is
   // to hear of it: there is no log and no event, and no client watches, waits, tracks or is shown

@@ -21,7 +21,7 @@ struct FieldExpiry {
   Statistics& statistics;
 };
 
-// A slice of the fields that are due, the others in the next turn. Precondition: the entry, at that
+// A slice of the fields that are due, the others in the next turn. Requires: the entry, at that
 // key, holds a Hash that is not over.
 void TakeExpiredFields(const FieldExpiry& where, Entry& entry);
 

@@ -25,7 +25,7 @@ class Guesses {
 
   // `address` with or without a port.
   bool MayJudge(std::string_view address, int64_t now_ns);
-  // Precondition: MayJudge has said so.
+  // Requires: MayJudge has said so.
   void Wrong(std::string_view address, int64_t until_ns);
   // Guesses that are over by then count no more.
   void Expire(int64_t now_ns);

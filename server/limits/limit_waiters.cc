@@ -113,7 +113,7 @@ void LimitWaiters::Serve(Queue& queue) {
   ArmFor(queue, *retry_ms);
 }
 
-// Precondition: it has no tickets, and is not being served.
+// Requires: it has no tickets, and is not being served.
 void LimitWaiters::Forget(Queue& queue) {
   const auto place = queues_.find(queue.key);
   ABSL_HARDENING_ASSERT(place != queues_.end() && place->second.get() == &queue);

@@ -34,7 +34,7 @@ class ParsedArgsCache {
     return &last_->meaning;
   }
 
-  // Too many or too long ones are not kept. Precondition: not empty.
+  // Too many or too long ones are not kept. Requires: not empty.
   void Keep(Args words, const Meaning& meaning) {
     if (!last_) last_ = std::make_unique<Request>();
     last_->count = kNone;

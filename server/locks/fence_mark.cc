@@ -169,8 +169,8 @@ void FenceMark::Reserve() {
   if (is_more || IsBehind(now)) Write();
 }
 
-// Precondition: !is_writing_. The path is made absolute here: the working directory may be another
-// when it is written.
+// Requires: !is_writing_. The path is made absolute here: the working directory may be another when
+// it is written.
 void FenceMark::Write() {
   const Now& now = on_.clock.now();
   job_mark_ = tokens_.mark();

@@ -160,7 +160,7 @@ Lock* HeldLocks::BeginChange(LockPlace& place) {
   return &Adopt(place, on_.keyspace.db(place.name.db).Modify(*place.entry, on_.clock.now()));
 }
 
-// Precondition: the name is free.
+// Requires: the name is free.
 Lock& HeldLocks::Create(LockPlace& place) {
   const OwnChange own(*this);
   return Adopt(place, on_.keyspace.db(place.name.db)

@@ -26,7 +26,7 @@ class LeaseHorizon {
   bool is_alone() const { return !settings_.appendonly && settings_.lock_restart_grace == "yes"; }
 
   // A hold was granted or renewed, as it is now. False: no start would know of it, so the answer
-  // must wait until it is on disk. Precondition: is_on().
+  // must wait until it is on disk. Requires: is_on().
   bool Cover(const LockHolder& holder, const Now& now) {
     const int64_t ends_ms = EndOf(holder, now);
     return Cover(ends_ms - now.ms(), ends_ms);

@@ -47,7 +47,7 @@ class RestartGrace {
     until_ms_ = until_ms;
     terms_ = terms;
   }
-  void Shorten(int64_t until_ms) { until_ms_ = until_ms; }  // precondition: is_on()
+  void Shorten(int64_t until_ms) { until_ms_ = until_ms; }  // requires: is_on()
   int64_t begun_ms() const { return begun_ms_; }
   void End();
 

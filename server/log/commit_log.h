@@ -64,7 +64,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   void Open(std::unique_ptr<DiskFile> file, uint64_t bytes, std::string boot);
   // Between two turns: the whole state is being written into a new base, and what comes goes into
   // this empty file beside it. No file before counts any more. After a failed sync changes are
-  // denied, and none is written, until BaseStands(). Precondition: may_begin_anew().
+  // denied, and none is written, until BaseStands(). Requires: may_begin_anew().
   void BeginAnew(std::unique_ptr<DiskFile> file, std::string boot);
   bool may_begin_anew() const { return IsAtRest(state_) && !on_.effects.in_command(); }
   // The base is on disk, and so is that the file goes on from it.
@@ -73,7 +73,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   void FilesAreLost(const std::string& what);
   // Between two turns: what comes goes into another file, once all that was before is on disk, and
   // the worker has made it the log's. Where that fails the log goes on in the file that it has,
-  // unless what the disk has is not known. Precondition: can_rotate().
+  // unless what the disk has is not known. Requires: can_rotate().
   struct Naming {
     std::string fault;       // why the file is not the log's; empty: it is
     bool is_unsure = false;  // it may be all the same, after a power cut
@@ -87,7 +87,7 @@ class CommitLog final : public EffectSink, public OutputGate {
   bool can_rotate() const {
     return state_ == FileState::kReady && writer_.ready() == 0 && !on_.effects.in_command();
   }
-  // Writes all there is. False: it could not. Precondition: no group is open.
+  // Writes all there is. False: it could not. Requires: no group is open.
   bool WriteOut();
   // Writes and syncs all there is, and records no more. False: it could not.
   bool Close();

@@ -19,7 +19,7 @@ class KeyBatch {
   explicit KeyBatch(Keyspace& keyspace) : keyspace_(keyspace) {}
 
   bool full() const { return size_ == kKeys; }
-  // Precondition: !full().
+  // Requires: !full().
   void Add(RdbFileKey&& key) {
     Slot& slot = slots_[size_++];
     slot.key = std::move(key);

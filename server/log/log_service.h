@@ -72,14 +72,14 @@ class LogService final : private OptionFollower {
   // done, or empty.
   Fault Start();
   bool loading() const { return loader_ != nullptr; }
-  // A slice of the loading. Precondition: loading().
+  // A slice of the loading. Requires: loading().
   void Load();
   void EndTurn() {
     if (is_on()) [[unlikely]]
       EndLoggedTurn();
   }
   void EverySecond();
-  // WAITAOF. Precondition: the log is on, and call.may_wait().
+  // WAITAOF. Requires: the log is on, and call.may_wait().
   void ParkUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
     sync_waits_.Park(call, deadline_ms, on_timeout);
   }

@@ -18,7 +18,7 @@ class SyncWaits final : public WaitOwner {
  public:
   SyncWaits(Clients& clients, ParkedClients& parked) : clients_(clients), parked_(parked) {}
 
-  // Precondition: call.may_wait(). `on_timeout` answers when the time is over first.
+  // Requires: call.may_wait(). `on_timeout` answers when the time is over first.
   void Park(CommandCall& call, int64_t deadline_ms, Handler on_timeout);
   bool empty() const { return waits_.empty(); }
   // The turn is over, and the log is at this position. True: a client has begun to wait for it.

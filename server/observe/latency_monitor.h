@@ -55,7 +55,7 @@ class LatencyMonitor {
   void set_threshold_ms(int64_t ms) { threshold_ms_ = ms; }  // 0: nothing is noted
   // The least that is noted; INT64_MAX while nothing is.
   int64_t threshold_ns() const;
-  // Keeps whole ms, rounded down. Precondition: nanos >= threshold_ns().
+  // Keeps whole ms, rounded down. Requires: nanos >= threshold_ns().
   void Note(LatencyEvent event, int64_t unix_s, int64_t nanos);
 
   const LatencySeries& Of(LatencyEvent event) const;

@@ -71,7 +71,7 @@ class Snapshots final : private OptionFollower {
   // being written.
   bool WriteTo(ByteSink& sink, std::string_view boot);
   // From this moment on, beside clients. last_failed() tells how it ended, also where it could not
-  // begin. Precondition: can_begin().
+  // begin. Requires: can_begin().
   void SaveInBackground();
   // The server is about to end: what runs is given up, and all is saved where `save` says so, or
   // there are save points. False: that has failed, and `force` was not said.
@@ -88,7 +88,7 @@ class Snapshots final : private OptionFollower {
   // All has been saved, or loaded, as of now.
   void AllIsSaved() { saved_changes_ = changes(); }
 
-  // --- a base of the log, into the file `path`. Precondition: can_begin().
+  // --- a base of the log, into the file `path`. Requires: can_begin().
   void WriteBase(const std::string& path, Finished finished);
   // The same before it returns; 0 or an errno value.
   int WriteBaseNow(const std::string& path);
@@ -99,7 +99,7 @@ class Snapshots final : private OptionFollower {
   void Abandon();
 
   // --- turns
-  // Precondition: busy(). `quiet`: no client had work. True: there is more to do at once.
+  // Requires: busy(). `quiet`: no client had work. True: there is more to do at once.
   bool Slice(bool quiet);
   bool busy() const { return run_ || on_.source.keyspace.takes_image(); }
   int64_t NextWork() const;  // engine ms; TimerWheel::kNever

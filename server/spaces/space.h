@@ -79,7 +79,7 @@ class Space final : public Host {
   void MakeEngineAnew();
   Engine& engine() const { return *engine_; }
   bool has_engine() const { return engine_ != nullptr; }
-  // Precondition: it has no client, and no command of it runs.
+  // Requires: it has no client, and no command of it runs.
   void DropEngine();
   bool given_up() const { return given_up_; }
 

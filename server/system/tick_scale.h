@@ -25,9 +25,9 @@ class TickScale {
   bool is_known() const { return factor_ != 0; }
   // The line holds for this moment; if not, it wants a reading.
   bool Covers(uint64_t ticks) const { return ticks - line_.ticks < ticks_covered_; }
-  // Whether a reading of this moment of the clock would say anything. Precondition: not known yet.
+  // Whether a reading of this moment of the clock would say anything. Requires: not known yet.
   bool IsDue(int64_t ns) const { return !has_begun_ || ns - last_.ns >= kSecond; }
-  // Precondition: is_known(), and ticks are not before the last reading.
+  // Requires: is_known(), and ticks are not before the last reading.
   int64_t Nanos(uint64_t ticks) const { return line_.ns + Scaled(ticks - line_.ticks, factor_); }
   int64_t FromClock(int64_t ns) const { return ns + ahead_ns_; }
   bool IsBefore(uint64_t ticks) const { return ticks < line_.ticks; }

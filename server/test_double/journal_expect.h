@@ -30,7 +30,7 @@ class RequestGlob {
 
 inline constexpr size_t kExpectedMax = 100;  // patterns
 
-// A sentence what was not found, or empty. Precondition: at most kExpectedMax patterns.
+// A sentence what was not found, or empty. Requires: at most kExpectedMax patterns.
 std::string Expect(const Journal& journal, Args patterns, bool in_order);
 
 }  // namespace sluice

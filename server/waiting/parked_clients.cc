@@ -82,7 +82,7 @@ std::string ParkedClients::Audit() const {
 
 // --- the end of a wait
 
-// Precondition: the session waits. Takes it out of every count, and does not answer.
+// Requires: the session waits. Takes it out of every count, and does not answer.
 std::unique_ptr<Parked> ParkedClients::Unpark(Session& session) {
   ABSL_HARDENING_ASSERT(session.parked != nullptr);
   assert(session.blocked && size_ > 0);

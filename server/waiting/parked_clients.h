@@ -73,8 +73,8 @@ class ParkedClients final : public ClosingListener {
   // With an answer of its owner's. Nothing happens to one not parked.
   void Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer);
   // Runs the request again, as if it came now, with call.woken set and `key` for call.woken_key.
-  // True: it has answered, and the wait is over. False: it has called Park, and stays.
-  // Precondition: it is parked.
+  // True: it has answered, and the wait is over. False: it has called Park, and stays. Requires: it
+  // is parked.
   bool RunAgain(Session& session, std::string_view key);
   // CLIENT UNBLOCK; false when it does not wait, or is served at this moment.
   bool Unblock(Session& session, End end);

@@ -94,7 +94,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   struct Line {
     Row& RowOf(const Wait& wait) { return wait.when_gone ? when_gone : of_type[wait.type]; }
     bool empty() const { return when_gone.empty() && of_type.empty(); }
-    const Wait* First() const;  // who came first; precondition: not empty
+    const Wait* First() const;  // who came first; requires: not empty
 
     Row when_gone;
     boost::container::flat_map<ValueType, Row> of_type;  // none is empty

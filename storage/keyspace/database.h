@@ -188,8 +188,8 @@ class Database {
   }
   // The object that a packed value becomes, of the same type; keeps the deadline.
   Entry& SetValue(Entry& entry, std::unique_ptr<Value> value);
-  // Packs an object that takes about half of the room, so that one which goes up and down does
-  // not move with each change. Precondition: the value is an object, and accounted.
+  // Packs an object that takes about half of the room, so that one which goes up and down does not
+  // move with each change. Requires: the value is an object, and accounted.
   Entry& PackIfSmall(Entry& entry);
   // A Value grew or shrank, or is due at another time: accounts it, sets its timer.
   void ValueChanged(Entry& entry);
@@ -197,7 +197,7 @@ class Database {
   void Discard(std::unique_ptr<Value> part);
   // Frees it at once, or leaves it to the reclaimer if it is large.
   bool Delete(HashedKey key, const Now& now);  // false when missing or expired
-  // The same of an entry that is there, and for which nobody has asked. Precondition: held, and no
+  // The same of an entry that is there, and for which nobody has asked. Requires: held, and no
   // image waits for it.
   void Evict(const Entry& entry, uint64_t hash);
 

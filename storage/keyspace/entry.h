@@ -46,7 +46,7 @@ struct Deadline {
   static Deadline Unix(int64_t unix_ms) { return {Kind::kUnix, unix_ms}; }
 
   bool none() const { return kind == Kind::kNone; }
-  // Saturates at the limits of int64. Precondition: !none().
+  // Saturates at the limits of int64. Requires: !none().
   int64_t LeftMs(const Now& now) const;  // may be negative
   int64_t UnixMs(const Now& now) const;
   bool Passed(const Now& now) const { return !none() && LeftMs(now) <= 0; }
@@ -96,7 +96,7 @@ class Entry : public ValueHolder {
   // that asks whether a key is there asks this.
   bool Expired(const Now& now) const;
 
-  // --- strings. Precondition: is_string().
+  // --- strings. Requires: is_string().
   bool is_integer() const;  // kept as a number; `integer()` is it
   int64_t integer() const;
   // The bytes; an integer's text is written into `scratch` (kTextScratch bytes).
@@ -106,12 +106,12 @@ class Entry : public ValueHolder {
   bool is_raw() const;
   std::string_view Encoding() const;  // "int", "embstr", "raw"; a Value's own word otherwise
 
-  // --- other types. Precondition: !is_string().
+  // --- other types. Requires: !is_string().
   // Small limiters and buckets are packed into the entry (packed_value.h); of everything else the
   // value is an object.
   bool is_packed() const { return !outside(); }
-  std::string_view packed() const;  // precondition: is_packed(); valid as the entry is
-  Value& value() const;             // precondition: !is_packed()
+  std::string_view packed() const;  // requires: is_packed(); valid as the entry is
+  Value& value() const;             // requires: !is_packed()
 
   // Bring the value into the cache, and in a second step what it points to.
   void PrefetchValue() const;
@@ -148,7 +148,7 @@ class Entry : public ValueHolder {
 
   // A new block with header, key and room for the rest, its timer unlinked and its value undefined.
   static Entry* Make(const EntryShape& shape, std::string_view key, uint8_t database_id);
-  // Frees the block alone: not what it points to. Precondition: its timer is not linked.
+  // Frees the block alone: not what it points to. Requires: its timer is not linked.
   static void Free(Entry* entry);
   static Entry& OfTimer(TimerNode& node);
 
@@ -171,7 +171,7 @@ class Entry : public ValueHolder {
            value_length_ == value_bytes;
   }
   EntryPayload payload() const;
-  // Overwrites type, form and value field; flags of the layout and the mark stay. Precondition: the
+  // Overwrites type, form and value field; flags of the layout and the mark stay. Requires: the
   // block has room for it.
   void Store(const EntryPayload& payload);
   template <typename T>
@@ -185,7 +185,7 @@ class Entry : public ValueHolder {
   const TimerNode& timer() const {
     return *reinterpret_cast<const TimerNode*>(base() + kHeaderBytes);
   }
-  // Precondition: absolute().
+  // Requires: absolute().
   int64_t unix_deadline_ms() const { return Load<int64_t>(kHeaderBytes + sizeof(TimerNode)); }
   void set_unix_deadline_ms(int64_t ms);
   void set_access_clock(uint32_t seconds);
@@ -196,9 +196,9 @@ class Entry : public ValueHolder {
     flags_ = static_cast<uint8_t>(on ? flags_ | flag : flags_ & ~flag);
   }
   bool DeadlinePassed(const Now& now) const;
-  bool ValueIsOver(const Now& now) const;  // precondition: has(kMayEnd)
+  bool ValueIsOver(const Now& now) const;  // requires: has(kMayEnd)
 
-  // Precondition: outside().
+  // Requires: outside().
   TextBlock* outside_text() const;  // of a string
   Value* outside_value() const;     // of any other type
   size_t outside_bytes() const;     // what it takes now

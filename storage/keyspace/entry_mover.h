@@ -34,7 +34,7 @@ class EntryMover {
   EntryMover(Keyspace& keyspace, SparsePages& pages) : keyspace_(keyspace), pages_(pages) {}
 
   // Looks through a segment. False: that was all. Between two steps anything may happen to the
-  // keyspace. Precondition: no image is taken.
+  // keyspace. Requires: no image is taken.
   bool Step();
   const Counts& counts() const { return counts_; }  // since it was made
   // From the beginning again.

@@ -45,7 +45,7 @@ class Keyspace {
   ~Keyspace();
 
   int databases() const { return static_cast<int>(by_index_.size()); }
-  Database& db(int index) {  // precondition: 0 <= index < databases(); made on first use
+  Database& db(int index) {  // requires: 0 <= index < databases(); made on first use
     assert(index >= 0 && index < databases());
     return made(index) ? *by_index_[index] : MakeDatabase(index);
   }
@@ -69,7 +69,7 @@ class Keyspace {
   bool any_flushed() const { return !garbage_.empty(); }
   size_t values_to_free() const { return state_.reclaimer.waiting(); }
   size_t bytes_to_free() const { return state_.reclaimer.accounted(); }
-  // Moves the entry to another database under its name. Precondition: absent there.
+  // Moves the entry to another database under its name. Requires: absent there.
   void MoveEntry(Database& from, HashedKey key, Database& to, const Now& now);
   // Takes an entry without a deadline out of its database, as it is, for PutBack, into whichever
   // database is then to have it. Nobody is told. Precondition of the latter: absent there.
@@ -79,7 +79,7 @@ class Keyspace {
   void Rename(Database& from, HashedKey key, Database& to, HashedKey new_key, const Now& now);
 
   // --- an image of one instant, see keyspace_image.h
-  // Precondition: none is being taken. `saver` is called until ImageSlice answers false.
+  // Requires: none is being taken. `saver` is called until ImageSlice answers false.
   void BeginImage(EntrySaver& saver);
   // Gives the saver some `budget` entries; false when all were given.
   bool ImageSlice(size_t budget);

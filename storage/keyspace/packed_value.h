@@ -16,7 +16,7 @@ namespace sluice {
 
 // The object of the same state; null if these bytes are none of that type's. Declared here and
 // defined by the folder above that packs, limits/packed_values.cc, so that nothing here knows of
-// limiters. Precondition: packed in this process; a file is read by its own decoder.
+// limiters. Requires: packed in this process; a file is read by its own decoder.
 std::unique_ptr<Value> UnpackValue(ValueType type, std::string_view packed);
 
 }  // namespace sluice

@@ -82,10 +82,10 @@ class SegmentTableOf {
   static const Element* PrefetchElement(const PackedPointer& slot);
 
   // --- changing. Only tables are accounted in `memory`; elements are their owner's to account.
-  void Insert(Element& element, uint64_t hash);  // precondition: none of that key
+  void Insert(Element& element, uint64_t hash);  // requires: none of that key
   void Replace(const Element& from, Element& to,
-               uint64_t hash);                        // preconditions: held; the same key
-  void Erase(const Element& element, uint64_t hash);  // precondition: held
+               uint64_t hash);                        // requires: held; the same key
+  void Erase(const Element& element, uint64_t hash);  // requires: held
 
   // For a caller that fills it: makes the segments that so many elements are likely to need, so
   // that few are split on the way. Only an empty table takes the hint. ExpectNoMore ends that, and

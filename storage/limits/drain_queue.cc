@@ -107,7 +107,7 @@ void DrainQueue::Add(int64_t now_ms, int64_t due_ms, uint64_t units) {
   next_due_ms_ = was_empty ? due_ms : std::min(next_due_ms_, due_ms);
 }
 
-// Precondition: the ring is not empty.
+// Requires: the ring is not empty.
 int64_t DrainQueue::RingLastMs() const {
   // Without scattered drains the ring's last is last_due_ms_, which saves a look at cold memory.
   return scattered_ == nullptr ? last_due_ms_ : epoch_ms_ + ring_.back().due;

@@ -45,7 +45,7 @@ class ScatteredDrains {
 
   using Units = absl::flat_hash_map<int64_t, uint64_t>;  // by tick
 
-  // Precondition: due_ms is after any time handed in earlier.
+  // Requires: due_ms is after any time handed in earlier.
   void Add(int64_t due_ms, uint64_t units);
   // The units that have come to be due; they stay until DropPassed.
   uint64_t PassTo(int64_t now_ms) { return Pass(now_ms, true); }
@@ -59,7 +59,7 @@ class ScatteredDrains {
   static constexpr int64_t kTickMin = -(int64_t{1} << 41);
   static constexpr int kTickBits = 49;  // of how far a tick is from that
 
-  // The highest bit in which two ticks differ. Precondition: they do.
+  // The highest bit in which two ticks differ. Requires: they do.
   static int HighestBit(int64_t tick, int64_t other);
   std::vector<int64_t>& LevelOf(int64_t due_ms);
   uint64_t Pass(int64_t now_ms, bool keeps);
@@ -79,8 +79,7 @@ class DrainQueue {
   DrainQueue(const DrainQueue& other) { *this = other; }
   DrainQueue& operator=(const DrainQueue& other);
 
-  // Preconditions: due_ms is after now_ms, now_ms not before any time handed in earlier; units
-  // >= 1.
+  // Requires: due_ms is after now_ms, now_ms not before any time handed in earlier; units >= 1.
   void Add(int64_t now_ms, int64_t due_ms, uint64_t units);
   uint64_t DrainTo(int64_t now_ms);  // what is due at now_ms goes; returns its units
   uint64_t PassTo(int64_t now_ms);   // a look: the same, but what has passed stays until DrainTo

@@ -27,22 +27,22 @@ namespace sluice {
 class LeakyBucket final : public Value {
  public:
   // When a unit counted now, for that many seconds, is to drain: the next tick for 0 (in its own it
-  // would never have counted), the wheel's last (8,919 years) for what is beyond. Precondition:
-  // seconds >= 0.
+  // would never have counted), the wheel's last (8,919 years) for what is beyond. Requires: seconds
+  // >= 0.
   static int64_t DueMs(const Now& now, int64_t seconds);
 
   LeakyBucket() = default;
-  // Precondition: the run is not empty.
+  // Requires: the run is not empty.
   explicit LeakyBucket(const TickRun& run);
   // Null: the bytes are no bucket's.
   static std::unique_ptr<LeakyBucket> Unpack(std::string_view packed);
 
-  // Precondition: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
+  // Requires: units >= 1. Saturates at 2^64 - 1 units; what is due already is gone at once.
   void Count(const Now& now, int64_t due_ms, uint64_t units = 1);
   // The units that have not drained yet. A look is not a change: no memory is freed, and the drains
   // that have passed are still there for ForEachDrain.
   uint64_t Level(const Now& now) const;
-  int64_t last_due_ms() const { return drains_.last_due_ms(); }  // precondition: counted once
+  int64_t last_due_ms() const { return drains_.last_due_ms(); }  // requires: counted once
   // So few drains that it is worth a look whether they fit into the entry again.
   bool IsFew() const { return drains_.IsFew(); }
   // All that is pending at that time, be it before the last look, for snapshots: Count it again

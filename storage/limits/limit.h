@@ -3,7 +3,7 @@
 // Each algorithm is a state, a plain struct with pure functions of (state, config, now):
 //
 //   LimitAnswer Ask(config, now_us, cost) const    what would be said; nothing changes
-//   void Consume(config, now_us, cost)             precondition: cost <= Ask().remaining
+//   void Consume(config, now_us, cost)             requires: cost <= Ask().remaining
 //   void Refund(config, now_us, units)             gives back, never beyond an unused limiter
 //   void Reconfigure(from, to, now_us)             keeps the consumed fraction, rounded up (WINDOW:
 //                                                  the count)
@@ -111,8 +111,8 @@ struct LimitAnswer {
   int64_t whole_at_us = 0;  // when the limit is whole again; <= now if it is
 };
 
-// One request: consumed if it fits, else nothing changes. Preconditions: cost >= 1; `state` was
-// made under `config` or reconfigured to it.
+// One request: consumed if it fits, else nothing changes. Requires: cost >= 1; `state` was made
+// under `config` or reconfigured to it.
 template <typename State>
 LimitAnswer TakeFrom(State& state, const LimitConfig& config, int64_t now_us, int64_t cost) {
   LimitAnswer answer = state.Ask(config, now_us, cost);

@@ -17,7 +17,7 @@ namespace sluice {
 class Limiter final : public Value {
  public:
   explicit Limiter(const LimitConfig& config);
-  // From a file. Precondition: as AuditLimiter has it.
+  // From a file. Requires: as AuditLimiter has it.
   Limiter(const LimiterState& state, std::unique_ptr<RequestLog> log);
   // Null: the bytes are no limiter's (limiter_packing.cc has the forms).
   static std::unique_ptr<Limiter> Unpack(std::string_view packed);

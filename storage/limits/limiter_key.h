@@ -30,18 +30,18 @@ class LimiterKey {
   bool exists() const { return entry_ != nullptr; }
   // No other type's; a missing key is fine. Precondition of whatever follows.
   bool is_limiter() const { return !entry_ || packed_ || object_; }
-  // Precondition: exists().
+  // Requires: exists().
   LimitAlgorithm algorithm() const {
     return packed_ ? packed_->config.algorithm : object_->algorithm();
   }
   // No other algorithm's, and no other type's; a missing key is fine.
   bool IsOpenTo(LimitAlgorithm algorithm) const;
 
-  // Precondition: IsOpenTo(the algorithm asked for). A deadline that EXPIRE has brought forward
-  // ends the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
+  // Requires: IsOpenTo(the algorithm asked for). A deadline that EXPIRE has brought forward ends
+  // the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.
   LimitVerdict Take(const LimitRequest& request);
   LimitVerdict Peek(const LimitConfig& config, int64_t cost) const;
-  // Deletes the key if the limiter is whole afterwards. Precondition: exists().
+  // Deletes the key if the limiter is whole afterwards. Requires: exists().
   int64_t Refund(int64_t units);
   LimitInfo Info() const;
 

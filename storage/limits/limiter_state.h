@@ -55,7 +55,7 @@ inline bool NeedsLog(LimitAlgorithm algorithm) {
   return algorithm == LimitAlgorithm::kLog || algorithm == LimitAlgorithm::kLeaky;
 }
 
-// A LIMIT.TAKE. Preconditions: cost >= 1; 0 <= ban_ms <= kBanMsMax.
+// A LIMIT.TAKE. Requires: cost >= 1; 0 <= ban_ms <= kBanMsMax.
 struct LimitRequest {
   LimitConfig config;  // the limiter is reconfigured to it if the request is allowed
   int64_t cost = 1;
@@ -82,9 +82,9 @@ struct LimitInfo {
   int64_t reset_at_ms = 0;
 };
 
-// In all of these, `log` is the limiter's log if it needs one, else null. Precondition: the
-// algorithm of the request is the limiter's ("limiter is WINDOW, not GCRA" is the caller's error).
-// A refusal changes nothing, whatever numbers the request came with; but for its ban.
+// In all of these, `log` is the limiter's log if it needs one, else null. Requires: the algorithm
+// of the request is the limiter's ("limiter is WINDOW, not GCRA" is the caller's error). A refusal
+// changes nothing, whatever numbers the request came with; but for its ban.
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
                        const Now& now);
 // Bans for `ban_ms` from now, unless a ban is on.
@@ -92,7 +92,7 @@ void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now);
 // The answer that the same request would get but for BAN, and nothing changes.
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now);
-// Gives back; returns what remains. Precondition: units >= 0.
+// Gives back; returns what remains. Requires: units >= 0.
 int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& now);
 LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& now);
 // Whether anything but a ban tells it from a new one.
@@ -119,7 +119,7 @@ inline size_t PackLimiter(const LimiterState& state, char* out) {
 }
 // Precondition of both: made by PackLimiter in this process; a file is read by its own decoder.
 LimiterState UnpackLimiter(std::string_view packed);
-// Precondition: NeedsLog.
+// Requires: NeedsLog.
 RequestLog UnpackLog(std::string_view packed);
 // The first violated invariant as a sentence, or empty.
 std::string AuditLimiter(const LimiterState& state, const RequestLog* log);

@@ -49,7 +49,7 @@ class RecordQueue {
 
   bool empty() const { return size_ == 0; }
   size_t size() const { return size_; }
-  // Preconditions: not empty; index < size(). 0 is the front.
+  // Requires: not empty; index < size(). 0 is the front.
   T& front() { return (*this)[0]; }
   T& back() { return (*this)[size_ - 1]; }
   const T& back() const { return (*this)[size_ - 1]; }
@@ -66,7 +66,7 @@ class RecordQueue {
       i += count;
     }
   }
-  // Puts records in the place of those from `index` on. Precondition: there are so many.
+  // Puts records in the place of those from `index` on. Requires: there are so many.
   void Overwrite(size_t index, std::span<const T> records) {
     while (!records.empty()) {
       const size_t count = std::min(RunFrom(index), records.size());
@@ -81,14 +81,14 @@ class RecordQueue {
     ++size_;
     back() = record;
   }
-  // Room for so many, at most a chunk, if it has less. Precondition: empty.
+  // Room for so many, at most a chunk, if it has less. Requires: empty.
   void Reserve(size_t records) {
     assert(empty());
     if (records > capacity_) Move(std::min(records, kChunk));
   }
   void PopFront() { DropFront(1); }
-  // Takes so many out at the front, at a cost that does not depend on how many they are.
-  // Precondition: records <= size().
+  // Takes so many out at the front, at a cost that does not depend on how many they are. Requires:
+  // records <= size().
   void DropFront(size_t records) {
     assert(records <= size_);
     if (records == 0) return;
@@ -96,7 +96,7 @@ class RecordQueue {
     size_ -= static_cast<uint32_t>(records);
     Shrink();
   }
-  // Likewise at the back: leaves so many. Precondition: records <= size().
+  // Likewise at the back: leaves so many. Requires: records <= size().
   void Truncate(size_t records) {
     assert(records <= size_);
     if (records == size_) return;
@@ -106,7 +106,7 @@ class RecordQueue {
 
   // Whether there are chunks without a record, but for one that is about to be written to.
   bool HasUnused() const { return FirstUsed() > 0 || EndOfUsed() < chunks_.size(); }
-  // Precondition: HasUnused, and `unused` has never had a record.
+  // Requires: HasUnused, and `unused` has never had a record.
   void TakeUnusedTo(RecordQueue& unused) {
     const size_t first = FirstUsed();
     const size_t end = EndOfUsed();
@@ -154,7 +154,7 @@ class RecordQueue {
     const size_t places = size_ == 0 ? 1 : size_t{head_} + size_;
     return std::min(chunks_.size(), (places + kChunk - 1) / kChunk);
   }
-  // Precondition: they are of full size, or none.
+  // Requires: they are of full size, or none.
   void CountChunks() {
     assert(chunks_.size() <= UINT32_MAX / kChunk);
     capacity_ = static_cast<uint32_t>(chunks_.size() * kChunk);
@@ -192,7 +192,7 @@ class RecordQueue {
       Move(std::max<size_t>(2 * size_t{size_}, kKept));
     }
   }
-  // All records into one chunk of so many, which is alone then. Precondition: they fit.
+  // All records into one chunk of so many, which is alone then. Requires: they fit.
   void Move(size_t capacity) {
     assert(capacity >= size_ && capacity <= kChunk);
     std::unique_ptr<T[]> chunk(new T[capacity]);

@@ -61,7 +61,7 @@ struct Refinement {
   }
 };
 
-// Preconditions: 1 <= whole <= kWholeMax, 1 <= max <= kWholeMax.
+// Requires: 1 <= whole <= kWholeMax, 1 <= max <= kWholeMax.
 inline Refinement Refine(int64_t whole, int64_t max) {
   if (whole % max == 0) return {whole, whole};
   const int64_t factor = max / std::gcd(whole, max);

@@ -41,7 +41,7 @@ class TickRun {
   TickRun() : TickRun(size_t{0}) {}  // empty
   // Empty, in the place of one whose bytes() had that size: it keeps to it.
   explicit TickRun(size_t size) : image_{}, size_(size) {}
-  // Precondition: what bytes() has given in this process.
+  // Requires: what bytes() has given in this process.
   explicit TickRun(std::string_view bytes);
 
   bool empty() const { return image_.last_units == 0; }
@@ -53,8 +53,8 @@ class TickRun {
   // In order of time.
   void ForEach(absl::FunctionRef<void(int64_t tick, uint64_t units)> visit) const;
 
-  // Units of a tick share a record. False if it does not fit, and nothing has changed.
-  // Precondition: units >= 1.
+  // Units of a tick share a record. False if it does not fit, and nothing has changed. Requires:
+  // units >= 1.
   bool Add(int64_t tick, uint64_t units);
   void DropThrough(int64_t tick);  // takes out what is at or before it
 

@@ -32,7 +32,7 @@ inline Wide Product(int64_t a, int64_t b) {
   return Wide{static_cast<uint64_t>(a)} * static_cast<uint64_t>(b);
 }
 
-// ceil(part x target / whole), exact though the product has 256 bits. Precondition: part <= whole,
+// ceil(part x target / whole), exact though the product has 256 bits. Requires: part <= whole,
 // whole > 0, target < 2^127. So the result is at most `target`.
 //
 // It is the schoolbook multiplication by the bits of `target`, highest first, which keeps quotient

@@ -136,8 +136,8 @@ class ListpackReader {
   bool ok_ = true;
 };
 
-// Returns the place behind the element at `at`, or null at a fault. Precondition: at < end. The
-// first byte says all: ranges from the most frequent to the rarest. The element has to end with the
+// Returns the place behind the element at `at`, or null at a fault. Requires: at < end. The first
+// byte says all: ranges from the most frequent to the rarest. The element has to end with the
 // length that a writer would have written for so many bytes.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* ListpackReader::Decode(const char* at,
                                                                        const char* end,
@@ -229,7 +229,7 @@ class ListpackWalk {
     }
     return NextLong();
   }
-  ABSL_ATTRIBUTE_ALWAYS_INLINE int64_t Number() {  // precondition: it is one
+  ABSL_ATTRIBUTE_ALWAYS_INLINE int64_t Number() {  // requires: it is one
     ABSL_HARDENING_ASSERT(at_ < end_);
     const auto first = static_cast<uint8_t>(*at_);
     if (first >= 0x80) return NextLong().number;

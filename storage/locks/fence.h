@@ -59,9 +59,9 @@ class FenceTokens {
   bool IsReserved(const Now& now, int64_t count) const;
   int64_t MarkFor(const Now& now, int64_t count) const;
   void set_mark(int64_t mark);
-  // Precondition: CanIssue(1). The wall clock is followed as long as kTokensAtOnce are left behind
-  // it: a mark that lies behind the clock, for the disk is slow or no lock was taken for hours,
-  // keeps no caller waiting.
+  // Requires: CanIssue(1). The wall clock is followed as long as kTokensAtOnce are left behind it:
+  // a mark that lies behind the clock, for the disk is slow or no lock was taken for hours, keeps
+  // no caller waiting.
   int64_t Issue(const Now& now);
   // Another server's mark (a replica that is promoted): goes on above it.
   void JumpPast(int64_t mark);

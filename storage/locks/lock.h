@@ -75,7 +75,7 @@ class LockSessions {
     if (bonds == nullptr) bonds = std::make_unique<Bonds>();
     bonds->push_back(bond);
   }
-  // Precondition: it holds nothing.
+  // Requires: it holds nothing.
   void Forget(uint64_t session) { bonds_.erase(session); }
 
  private:
@@ -128,15 +128,15 @@ class Lock : public Value {
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
 
-  // Makes a lock without a holder as one that was just made, under the same name. Precondition:
+  // Makes a lock without a holder as one that was just made, under the same name. Requires:
   // empty(), and it was no crowd.
   void BeginAnew();
 
-  // Precondition: Fit is kFits; token above newest_token().
+  // Requires: Fit is kFits; token above newest_token().
   const LockHolder& Grant(std::string_view owner, const LockTerms& terms, int64_t token,
                           const Now& now);
   // One hold and, if there is one, one session more; lease and minhold become the longer of what is
-  // left and the new one, a new label takes the place of the old. Precondition: Fit is kReentrant.
+  // left and the new one, a new label takes the place of the old. Requires: Fit is kReentrant.
   const LockHolder& Reenter(std::string_view owner, const LockTerms& terms, const Now& now);
   // Sets the lease anew from now on, be it shorter than what is left; null if the owner holds
   // nothing, or (token != 0) under another token.
@@ -174,7 +174,7 @@ class Lock : public Value {
   // The same for one holder, if its lease is over.
   int64_t ExpireOne(int64_t token, const Now& now, OnEnd on_end);
   // The holder of this token is bound to the session no more, and ends if that was its last
-  // binding. Precondition: it was bound.
+  // binding. Requires: it was bound.
   int64_t EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end);
   // Throws out the holders, or (token != 0) the one of a token. Their tokens are stale, those of
   // later grants are not.
@@ -188,7 +188,7 @@ class Lock : public Value {
     int64_t over = 0;  // of them, those whose lease was over
   };
   // All end at this moment, at the cost of one, and of a glance at each lease that was over at
-  // `until_ms` (100,000: 0.3 ms). With `broken` their tokens are stale. Precondition: is_crowd.
+  // `until_ms` (100,000: 0.3 ms). With `broken` their tokens are stale. Requires: is_crowd.
   CrowdEnd EndAll(bool broken, int64_t until_ms = INT64_MIN);
   // Whether the lease of a holder was over before its crowd ended.
   bool WasOver(const LockHolder& holder) const;

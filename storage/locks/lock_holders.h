@@ -83,7 +83,7 @@ class LockHolders {
   Iterator end() const { return book_ ? Iterator(book_->holders.end()) : Iterator(); }
   size_t size() const { return book_ ? book_->holders.size() : TheOne() ? 1 : 0; }
   bool empty() const { return size() == 0; }
-  // Precondition: !empty().
+  // Requires: !empty().
   const LockHolder& newest() const { return book_ ? book_->holders.rbegin()->second : one_; }
   // The newest that was ever here; 0: there was none.
   int64_t newest_token() const { return book_ ? book_->newest_token : one_.token; }
@@ -92,7 +92,7 @@ class LockHolders {
     return const_cast<LockHolder*>(std::as_const(*this).Find(token));
   }
   const LockHolder* Find(int64_t token) const;
-  // Precondition: it has an owner, and a token that none of the others has.
+  // Requires: it has an owner, and a token that none of the others has.
   LockHolder& Put(LockHolder holder);
   void Erase(int64_t token);
 

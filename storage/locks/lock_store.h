@@ -49,13 +49,13 @@ class LockStore : public LockFinder {
   virtual uint64_t changes() const = 0;
   virtual void Look(LockPlace& place) = 0;
   virtual Lock* BeginChange(LockPlace& place) = 0;  // null when there is no lock
-  virtual Lock& Create(LockPlace& place) = 0;       // precondition: there is none
+  virtual Lock& Create(LockPlace& place) = 0;       // requires: there is none
   // The end of what one of these two has begun. Holders or deadlines have changed: accounts the
   // memory, sets the timer to Lock::NextDeadlineMs.
   virtual void EndChange(LockPlace& place) = 0;
   virtual void Remove(LockPlace& place) = 0;
   // A change of this lock would take long now, as a snapshot has still to save its crowd: what can
-  // wait does so, and is tried again (Locks::Retry). Precondition: place.lock is not null.
+  // wait does so, and is tried again (Locks::Retry). Requires: place.lock is not null.
   virtual bool MustWait(const LockPlace&) { return false; }
   virtual bool may_have_to_wait() const { return false; }  // false: there is no such lock
   // A lock that loses its last holder now would not be free: it may have one that is not known.

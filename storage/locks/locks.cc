@@ -400,7 +400,7 @@ int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) 
 }
 
 // At the cost of one. How many lost it by `why`: of a crowd that is broken, leases that were over
-// had ended by that. Precondition: it is a crowd.
+// had ended by that. Requires: it is a crowd.
 int64_t Locks::EndAll(OpenLock& open, LockEnd why, const Now& now) {
   int64_t ended = 0;
   {

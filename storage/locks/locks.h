@@ -150,8 +150,8 @@ class Locks {
   Locks(LockStore& store, LockListener& listener, LockCallers& callers, FenceTokens& tokens,
         FenceMemory& memory, const SipKey& hash_key, WorkMeter* meter = nullptr);
 
-  // The names of the request are those of `locks`. Precondition: its terms have a lease or a
-  // session. Tokens never go above their mark: without room under it nothing is granted, so see to
+  // The names of the request are those of `locks`. Requires: its terms have a lease or a session.
+  // Tokens never go above their mark: without room under it nothing is granted, so see to
   // FenceTokens::IsReserved between turns.
   AcquireResult Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
                         const Now& now);
@@ -187,9 +187,8 @@ class Locks {
   }
   bool stands_still() const { return stands_still_; }
   bool HoldsAny(uint64_t session) const { return sessions_.First(session) != nullptr; }
-  // Ends what the session holds bond by bond, in slices. Precondition: its waits have been
-  // cancelled. A session that `goes_on` may hold locks anew, so that nothing of it is put off
-  // (MustWait).
+  // Ends what the session holds bond by bond, in slices. Requires: its waits have been cancelled. A
+  // session that `goes_on` may hold locks anew, so that nothing of it is put off (MustWait).
   void SessionEnded(uint64_t session, const Now& now, bool goes_on = false);
   // Goes on with what calls have left; true when there is more. To be called every turn, and once
   // tokens can be issued again after they could not.

@@ -124,7 +124,7 @@ class WaitQueue final : public LockWatcher {
 
   uint64_t Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client, int64_t since_ms,
                int64_t deadline_ms);
-  void Remove(uint64_t id);  // precondition: waits
+  void Remove(uint64_t id);  // requires: waits
   void Remove(uint64_t id, absl::Span<OpenLock> locks);
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
 
@@ -132,7 +132,7 @@ class WaitQueue final : public LockWatcher {
   // none.
   const LockWait* SameAsked(const LockRequest& request) const;
   // A request for the same locks takes the place of a wait, under an id of its own. Returns what
-  // was there; PutBack undoes that. Precondition: `id` waits.
+  // was there; PutBack undoes that. Requires: `id` waits.
   LockWait Replace(uint64_t id, LockRequest request, uint64_t client, int64_t since_ms,
                    int64_t deadline_ms, uint64_t* new_id);
   void PutBack(uint64_t id, LockWait former);
@@ -144,7 +144,7 @@ class WaitQueue final : public LockWatcher {
   const LockWait* FirstReadyAlone(OpenLock& lock);
   // One of this owner that may go because it holds `lock` already.
   const LockWait* FirstReentrant(OpenLock& lock, std::string_view owner);
-  // It was ready and does not go: it is looked at again when `name` is. Precondition: waits for it.
+  // It was ready and does not go: it is looked at again when `name` is. Requires: waits for it.
   void ParkAt(LockNameView name, uint64_t id);
 
   const Line* LineOf(LockNameView name) const;  // null when it is empty
@@ -153,7 +153,7 @@ class WaitQueue final : public LockWatcher {
     return line == nullptr ? 0 : line->all.size();
   }
   const Owner* FindOwner(std::string_view owner) const;              // null if it is not listed
-  const Queued& At(uint64_t id) const { return **waits_.Find(id); }  // precondition: waits
+  const Queued& At(uint64_t id) const { return **waits_.Find(id); }  // requires: waits
   // The waits of one owner in one line.
   using Together = absl::InlinedVector<Queued*, 1>;
   const Together* TogetherIn(const Line& line, const Owner& owner) const;  // null: none
@@ -168,14 +168,14 @@ class WaitQueue final : public LockWatcher {
   uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
   // Nearly: of one wait, which is its caller's to account for, and of all lines and owners.
-  size_t BytesOf(uint64_t id) const { return BytesOf(At(id)); }  // precondition: waits
+  size_t BytesOf(uint64_t id) const { return BytesOf(At(id)); }  // requires: waits
   size_t MemoryBytes() const {
     return lines_by_number_.size() * BlockSize(sizeof(Line)) +
            owners_.size() * BlockSize(sizeof(Owner));
   }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
-  // Precondition: it stands in this line.
+  // Requires: it stands in this line.
   static const Place& PlaceIn(const Queued& queued, const Line& line);
 
   // --- LockWatcher
@@ -194,7 +194,7 @@ class WaitQueue final : public LockWatcher {
   const Lock* LockOf(const Line& line) const { return locks_.FindLock(line.name); }
   static size_t BytesOf(const Queued& queued);
   void Keep(std::unique_ptr<Queued> queued);
-  std::unique_ptr<Queued> Take(uint64_t id);  // precondition: waits
+  std::unique_ptr<Queued> Take(uint64_t id);  // requires: waits
   void Remove(uint64_t id, LockAt lock_at);
   // A wait stands still where it is parked: FindParking takes the first of its locks that is not to
   // be had; false when there is none. FreeToGo is the one to look at when a lock has room.

@@ -70,10 +70,10 @@ class TurnWriter {
   size_t ready() const { return open_group_at_ == kNone ? bytes_.size() : open_group_at_; }
   bool in_group() const { return open_group_at_ != kNone; }
   // Takes those bytes, with the mark behind them; an open group stays. They will stand at offset
-  // `at` of the file. Precondition: ready() > 0.
+  // `at` of the file. Requires: ready() > 0.
   std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at);
   // The next command begins a file, or follows another writer: a database is selected anew.
-  // Precondition: nothing is left.
+  // Requires: nothing is left.
   void Restart() {
     selected_ = -1;
     noted_clock_.reset();

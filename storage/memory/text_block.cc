@@ -161,7 +161,7 @@ void TextBlock::ReserveClosely(size_t bytes) {
 
 // To a block of at least `capacity`, in one of three ways: heap to heap by realloc, heap to pages
 // by one copy, pages to more pages by mremap. Never back: a block that has become mapped stays so.
-// Precondition: `capacity` is more than it has.
+// Requires: `capacity` is more than it has.
 void TextBlock::Move(size_t capacity) {
   ABSL_HARDENING_ASSERT(capacity > capacity_);
   if (capacity < kMappedAt) {

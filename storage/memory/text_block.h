@@ -73,7 +73,7 @@ class TextBlock {
  private:
   void Move(size_t capacity);
   void Clear(size_t from, size_t to);
-  char* Pages() const { return data_ - head_; }  // precondition: mapped
+  char* Pages() const { return data_ - head_; }  // requires: mapped
 
   char* data_ = nullptr;
   size_t size_ = 0;

@@ -89,7 +89,7 @@ __attribute__((target("pclmul"))) inline Block Carried(Block block) {
 Block BlockAt(const char* at) { return _mm_loadu_si128(reinterpret_cast<const Block*>(at)); }
 
 // Four times sixteen bytes side by side, then those four into one, whose checksum is that of all.
-// Precondition: at least kFoldFrom bytes.
+// Requires: at least kFoldFrom bytes.
 __attribute__((target("pclmul"))) uint64_t ByFolding(std::string_view bytes, uint64_t crc) {
   constexpr int kStepBits = 8 * kLanes * kBlockBytes;
   constexpr int kBlockBits = 8 * kBlockBytes;

@@ -48,7 +48,7 @@ bool IsRdbModule(uint64_t id);
 std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbContext& context);
 
 // Creates or overwrites the key; one that ends by itself gets no later deadline than that.
-// Precondition: !value.Ended(now).
+// Requires: !value.Ended(now).
 Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now);
 
 // --- a dump: such a value with version and checksum
@@ -56,7 +56,7 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 std::string WriteDump(const Entry& entry, const RdbContext& context);
 // Whether its frame is sound: of a version that is known, and with the right checksum.
 bool IsDump(std::string_view dump);
-// Precondition: IsDump(dump).
+// Requires: IsDump(dump).
 std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context);
 
 }  // namespace sluice

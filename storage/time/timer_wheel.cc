@@ -159,7 +159,7 @@ void TimerWheel::Append(TimerNode& head, TimerNode& node) {
   Join(node, head);
 }
 
-// Moves a whole list to the end of another, in O(1). Precondition: from_head is no empty list.
+// Moves a whole list to the end of another, in O(1). Requires: from_head is no empty list.
 void TimerWheel::Splice(TimerNode& from_head, TimerNode& to_head) {
   TimerNode& last = Previous(from_head);
   Join(to_head.linked() ? Previous(to_head) : to_head, Next(from_head));
@@ -236,7 +236,7 @@ TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
   return {};
 }
 
-// The first tick of a slot. Precondition: it is not behind the wheel's time.
+// The first tick of a slot. Requires: it is not behind the wheel's time.
 int64_t TimerWheel::StartOf(int level, int slot) const {
   const int64_t block = int64_t{1} << ((level + 1) * kSlotBits);
   return (now_ms_ & ~(block - 1)) | int64_t{slot} << (level * kSlotBits);

@@ -76,16 +76,15 @@ class TimerWheel {
   TimerWheel& operator=(const TimerWheel&) = delete;
   ~TimerWheel();  // linked nodes are forgotten, not fired
 
-  // Precondition: !node.linked(). A deadline at or before the wheel's time fires on the next
-  // Advance.
+  // Requires: !node.linked(). A deadline at or before the wheel's time fires on the next Advance.
   void Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms);
-  void Move(TimerNode& node, int64_t deadline_ms);  // precondition: linked
+  void Move(TimerNode& node, int64_t deadline_ms);  // requires: linked
   // As Move to a later deadline, but the node stays in its list until that comes up: what is
-  // renewed again and again costs a store of six bytes a time. Precondition: linked.
+  // renewed again and again costs a store of six bytes a time. Requires: linked.
   void Postpone(TimerNode& node, int64_t deadline_ms);
   void Cancel(TimerNode& node);  // unlinked nodes are left alone
   // `to` takes the place of `from` in its list, deadline included (its owner moved in memory); from
-  // an unlinked `from` it takes only the deadline. Precondition: !to.linked(). `from` is unlinked
+  // an unlinked `from` it takes only the deadline. Requires: !to.linked(). `from` is unlinked
   // after.
   void Relocate(TimerNode& from, TimerNode& to);
 
@@ -101,8 +100,8 @@ class TimerWheel {
   // time only works off what is due.
   size_t Advance(int64_t now_ms, size_t budget, absl::FunctionRef<void(TimerNode&)> fire);
 
-  // The wheel's time is so much earlier from here on. All timers are placed anew: O(n).
-  // Precondition: now_ms < now_ms(), and no Advance runs.
+  // The wheel's time is so much earlier from here on. All timers are placed anew: O(n). Requires:
+  // now_ms < now_ms(), and no Advance runs.
   void TurnBack(int64_t now_ms);
 
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
@@ -131,7 +130,7 @@ class TimerWheel {
     std::array<uint64_t, kSlots / 64> occupied{};
     std::array<std::unique_ptr<Part>, kSlots / kPartSlots> parts;
 
-    // Precondition: it has held something before.
+    // Requires: it has held something before.
     TimerNode& Head(int slot) { return (*parts[slot / kPartSlots])[slot % kPartSlots]; }
   };
   struct NextSlot {

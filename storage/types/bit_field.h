@@ -28,7 +28,7 @@ enum class FieldOverflow : uint8_t {
 
 // The field at bit `offset`, sign-extended if it is signed. O(1): at most nine bytes are looked at.
 int64_t ReadField(std::string_view bytes, uint64_t offset, FieldType type);
-// Precondition: the field lies inside `bytes`, the value fits.
+// Requires: the field lies inside `bytes`, the value fits.
 void WriteField(std::span<char> bytes, uint64_t offset, FieldType type, int64_t value);
 
 // The value to store for `value` + `increment`, computed exactly; null when it does not fit and

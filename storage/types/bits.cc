@@ -25,7 +25,7 @@ unsigned char ByteAt(std::string_view bytes, size_t at) {
   return static_cast<unsigned char>(bytes[at]);
 }
 
-// The mask of the bits of byte `at` that lie in the range. Precondition: some do.
+// The mask of the bits of byte `at` that lie in the range. Requires: some do.
 unsigned RangeMask(BitRange range, size_t at) {
   unsigned mask = 0xff;
   if (at == range.first / 8) mask &= 0xffu >> (range.first % 8);
@@ -98,7 +98,7 @@ void FoldWith(std::span<char> result, const char* left, std::string_view source,
   }
 }
 
-// Precondition: the source is no longer than the result, and as long if `left` is not the result.
+// Requires: the source is no longer than the result, and as long if `left` is not the result.
 void Fold(BitOperation operation, std::span<char> result, const char* left,
           std::string_view source) {
   switch (operation) {

@@ -21,7 +21,7 @@ struct BitRange {
 
 // False beyond the end.
 bool BitAt(std::string_view bytes, uint64_t offset);
-// Precondition: the bit lies inside `bytes`.
+// Requires: the bit lies inside `bytes`.
 void PutBit(std::span<char> bytes, uint64_t offset, bool value);
 
 // For both: the range lies inside `bytes`.

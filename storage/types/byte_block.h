@@ -27,7 +27,7 @@ class ByteBlock {
   size_t MemoryBytes() const { return BlockSize(size_); }  // heap memory owned
 
   // Makes or takes room: `old_bytes` at `at` become `new_bytes` of undefined content, pointed to.
-  // Preconditions: the old ones are there; size() stays below 4 GiB.
+  // Requires: the old ones are there; size() stays below 4 GiB.
   char* Splice(size_t at, size_t old_bytes, size_t new_bytes);
 
  private:

@@ -32,7 +32,7 @@ struct GeoPoint {
   bool OnTheMap() const;
 };
 
-// Precondition: OnTheMap().
+// Requires: OnTheMap().
 double ScoreOfPoint(const GeoPoint& point);
 // The middle of the score's cell, less than 0.6 m from the place that made it.
 GeoPoint PointOfScore(double score);  // any score

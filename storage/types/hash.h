@@ -60,7 +60,7 @@ class Hash final : public Value {
                 ScanCache* cache = nullptr) const;
   // Visits `count` different live fields chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, const Now& now, Visit visit) const;
-  // Visits live fields chosen at random, each time out of all, until `visit` says no. Precondition:
+  // Visits live fields chosen at random, each time out of all, until `visit` says no. Requires:
   // CountLive(now) > 0.
   using VisitSome = absl::FunctionRef<bool(std::string_view name, std::string_view value)>;
   void Draw(Random& random, const Now& now, VisitSome visit) const;
@@ -75,7 +75,7 @@ class Hash final : public Value {
   bool AllDiffer() const;
   // False when it is not there (alive).
   bool Erase(std::string_view name, const Now& now);
-  // None: it stays for ever. Precondition: the field is there.
+  // None: it stays for ever. Requires: the field is there.
   void SetDeadline(std::string_view name, const Deadline& deadline, const Limits& limits);
   // Takes out fields whose time has passed, giving each to `visit`, up to `budget`.
   size_t TakeExpired(const Now& now, size_t budget, Visit visit);

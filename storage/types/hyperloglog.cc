@@ -34,7 +34,7 @@ struct Run {
   size_t bytes = 1;
 };
 
-// The run at `at`; null when the text ends in the middle of it. Precondition: at < text.size().
+// The run at `at`; null when the text ends in the middle of it. Requires: at < text.size().
 std::optional<Run> ReadRun(std::string_view text, size_t at) {
   const auto byte = static_cast<uint8_t>(text[at]);
   if ((byte & 0x80) != 0) {

@@ -63,7 +63,7 @@ std::optional<uint64_t> CachedCount(std::string_view text);  // null: out of dat
 void SetCachedCount(std::span<char> text, uint64_t count);
 void ForgetCachedCount(std::string& text);
 
-std::string DescribeRuns(std::string_view text);  // "Z:100 v:3,1 z:5"; precondition: IsSparse
+std::string DescribeRuns(std::string_view text);  // "Z:100 v:3,1 z:5"; requires: IsSparse
 
 }  // namespace hll
 

@@ -19,7 +19,7 @@ class IntSet {
   bool empty() const { return size() == 0; }
   size_t heap_bytes() const { return bytes_.MemoryBytes(); }
 
-  int64_t at(size_t index) const;  // in ascending order; precondition: index < size()
+  int64_t at(size_t index) const;  // in ascending order; requires: index < size()
   bool contains(int64_t value) const;
   bool Add(int64_t value);     // false when it is there already
   bool Remove(int64_t value);  // false when it is not there

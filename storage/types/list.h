@@ -61,10 +61,10 @@ class List final : public Value {
   std::string Audit() const override;  // the first violated invariant as a sentence, or empty
 
   // --- reading. Texts live until the list changes, or in `scratch` (kTextScratch bytes).
-  // Precondition: index < size().
+  // Requires: index < size().
   std::string_view At(size_t index, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;
   std::string_view AtEnd(
-      ListEnd end, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;  // precondition: size() > 0
+      ListEnd end, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;  // requires: size() > 0
   // Visits elements with their indexes from `index` on, towards the back or the front, until the
   // end or until `visit` says false.
   using Visit = absl::FunctionRef<bool(size_t index, std::string_view text)>;
@@ -85,7 +85,7 @@ class List final : public Value {
   // --- writing
   // Views into the list are void after each of these.
   void Push(ListEnd end, std::string_view text, const ListLimits& limits);
-  void Drop(ListEnd end, size_t count);  // precondition: count <= size()
+  void Drop(ListEnd end, size_t count);  // requires: count <= size()
   void Replace(size_t index, std::string_view text, const ListLimits& limits);
   // A whole chunk, which is not empty, behind all others: as loading has it.
   void AppendChunk(std::unique_ptr<ListChunk> chunk);
@@ -101,7 +101,7 @@ class List final : public Value {
     size_t offset;
   };
 
-  Place Locate(size_t index) const;  // precondition: index < size()
+  Place Locate(size_t index) const;  // requires: index < size()
   Chunks::iterator Add(Chunks::const_iterator before, std::unique_ptr<ListChunk> chunk);
   Chunks::iterator Remove(Chunks::iterator chunk);
   void InsertAt(Place place, const ListItem& item, const ListLimits& limits);

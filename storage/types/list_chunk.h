@@ -34,10 +34,10 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   static constexpr size_t kBytesMax = (1u << 15) - 1;  // of the elements of one that is not large
 
   ListChunk() = default;
-  // Precondition: `alone` is neither empty nor an integer.
+  // Requires: `alone` is neither empty nor an integer.
   static std::unique_ptr<ListChunk> Large(const ListItem& alone);
   // The elements of `bytes`, which end where `slots` say (as those of a block, see below). Without
-  // room. Precondition: they are not empty, and a chunk can have so many.
+  // room. Requires: they are not empty, and a chunk can have so many.
   static std::unique_ptr<ListChunk> Of(std::span<const uint16_t> slots, std::string_view bytes);
   std::unique_ptr<ListChunk> Clone() const;
 
@@ -53,7 +53,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
-  // Preconditions: index < count().
+  // Requires: index < count().
   std::string_view BytesAt(size_t index) const;
   bool IntegerAt(size_t index) const { return !large() && (slot(index) & 1) != 0; }
   std::string_view TextAt(size_t index, char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const {
@@ -83,13 +83,13 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
   // Removes elements equal to `item`, at most `max`, the first or the last ones; how many.
   size_t EraseEqual(const ListItem& item, size_t max, ListEnd from);
 
-  // --- changing one that is not large. Preconditions: HasRoomFor what is added; indexes in range.
+  // --- changing one that is not large. Requires: HasRoomFor what is added; indexes in range.
   void Push(ListEnd end, const ListItem& item);
   void Insert(size_t index, const ListItem& item);
   void Erase(size_t index, size_t count);
   // Takes the elements from `index` on into a new chunk.
   std::unique_ptr<ListChunk> SplitOff(size_t index);
-  void Append(const ListChunk& next);  // precondition: HasRoomFor(next.used_bytes())
+  void Append(const ListChunk& next);  // requires: HasRoomFor(next.used_bytes())
   void Fit();                          // gives room back, if malloc has a smaller block
 
  private:
@@ -99,7 +99,7 @@ class ListChunk : public boost::intrusive::list_base_hook<> {
     size_t slots = 0;
   };
 
-  // The bytes of both areas. Precondition: not large.
+  // The bytes of both areas. Requires: not large.
   size_t block_bytes() const { return slots_max_ * sizeof(uint16_t) + bytes_max_; }
   // Where element `index` ends, times two, plus 1 for an integer.
   uint16_t slot(size_t index) const { return block_[slot_first_ + index]; }

@@ -28,7 +28,7 @@ class ListItem {
     return integer == integer_ && bytes == this->bytes();
   }
 
-  // The number that was kept. Precondition: `bytes` are those of an integer.
+  // The number that was kept. Requires: `bytes` are those of an integer.
   static int64_t Number(std::string_view bytes);
   // The text of what was kept; an integer's is written into `scratch` (kTextScratch bytes).
   static std::string_view Text(std::string_view bytes, bool integer,

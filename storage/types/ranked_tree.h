@@ -42,11 +42,11 @@ class RankedTree {
   class Place {
    public:
     bool at_end() const { return leaf_ == nullptr; }
-    const ScoredMember& member() const;  // precondition: !at_end()
+    const ScoredMember& member() const;  // requires: !at_end()
     void Next();                         // from the last element to the end
     void Previous();                     // from the first element to the end
     // Asks for the member that stands so many places up, in this leaf or the next.
-    void Prefetch(size_t ahead) const;  // precondition: !at_end()
+    void Prefetch(size_t ahead) const;  // requires: !at_end()
 
    private:
     friend class RankedTree;
@@ -71,11 +71,11 @@ class RankedTree {
   template <typename Before>
   Found Find(const Before& before) const;
   Place At(size_t rank) const;                      // the end when there are not so many
-  size_t RankOf(const ScoredMember& member) const;  // precondition: it is in the tree
+  size_t RankOf(const ScoredMember& member) const;  // requires: it is in the tree
 
-  void Insert(ScoredMember& member);                 // precondition: none of that name and score
-  void Erase(const ScoredMember& member);            // precondition: it is in the tree
-  void Rescore(ScoredMember& member, double score);  // precondition: it is in the tree
+  void Insert(ScoredMember& member);                 // requires: none of that name and score
+  void Erase(const ScoredMember& member);            // requires: it is in the tree
+  void Rescore(ScoredMember& member, double score);  // requires: it is in the tree
 
   // Frees up to `budget` leaves without a look at their elements; returns how many. A tree once
   // taken apart can only be taken apart further.

@@ -8,8 +8,8 @@
 namespace sluice {
 
 // Goes along with a walk over `of` elements and takes `count` of them (selection sampling, Knuth's
-// algorithm S): ask Take() once for each. O(1) a call; precondition: asked at most `of` times.
-// Exactly min(count, of) are taken.
+// algorithm S): ask Take() once for each. O(1) a call; requires: asked at most `of` times. Exactly
+// min(count, of) are taken.
 class Selection {
  public:
   Selection(size_t count, size_t of, Random& random) : left_(count), of_(of), random_(random) {}

@@ -39,8 +39,8 @@ class Set final : public Value {
   // As SplitMap::Scan. Numbers are visited whole, whatever the cursor. A cursor of a pack begins
   // anew when the set has become large: then what was given may come twice.
   uint64_t Scan(uint64_t cursor, size_t count, Visit visit, ScanCache* cache = nullptr) const;
-  std::string RandomMember(Random& random) const;  // precondition: not empty
-  // Visits members chosen at random, each time out of all, until `visit` says no. Precondition: not
+  std::string RandomMember(Random& random) const;  // requires: not empty
+  // Visits members chosen at random, each time out of all, until `visit` says no. Requires: not
   // empty.
   void Draw(Random& random, absl::FunctionRef<bool(std::string_view)> visit) const;
   // Visits `count` different members chosen at random, or all if there are no more.

@@ -36,8 +36,8 @@ class SmallSortedSet {
   void ForEach(RankRange range, bool downwards,
                absl::FunctionRef<bool(std::string_view name, double score)> visit) const;
 
-  void Insert(std::string_view name, double score);  // preconditions: not there; HasRoom
-  // Preconditions: as Insert; and it belongs behind all others.
+  void Insert(std::string_view name, double score);  // requires: not there; HasRoom
+  // Requires: as Insert; and it belongs behind all others.
   void Append(std::string_view name, double score);
   void Erase(Place place) { pack_.Erase(place, 2); }
   void Erase(RankRange range) { pack_.Erase(pack_.Nth(2 * range.first), 2 * range.size()); }

@@ -66,7 +66,7 @@ class SortedSet final : public Value {
   std::optional<Found> Find(std::string_view name) const;  // O(log n)
   RankRange Between(const ScoreRange& range) const;
   RankRange Between(const LexRange& range) const;  // of sets whose scores are all equal
-  // Precondition: the range lies inside the set.
+  // Requires: the range lies inside the set.
   void ForEach(RankRange range, Direction direction, Visit visit) const;
   // Cursors as Database::Scan; of a small set the whole in one call, whatever the cursor.
   uint64_t Scan(uint64_t cursor, size_t count,
@@ -80,11 +80,11 @@ class SortedSet final : public Value {
   // one is there already, or comes twice; those before it have been added.
   bool Add(std::span<const NewMember> members, const Limits& limits);
   // Makes the set of them all, with scores as they are: -0 is one, which Put makes 0 of as long as
-  // the set is small (as Redis). False where two have the same name. Precondition: the set is
-  // empty. O(n log n), and their order is lost.
+  // the set is small (as Redis). False where two have the same name. Requires: the set is empty.
+  // O(n log n), and their order is lost.
   bool Load(std::span<NewMember> members, const Limits& limits);
   bool Erase(std::string_view name);  // false when it is not there. No name of the set's own
-  void Erase(RankRange range);        // precondition: inside the set
+  void Erase(RankRange range);        // requires: inside the set
 
   std::string Audit() const override;  // the first violated invariant as a sentence, or empty
 

@@ -57,7 +57,7 @@ class SplitMap {
   // Visits `count` different members chosen at random, or all if there are no more.
   void Sample(size_t count, Random& random, absl::FunctionRef<void(const Member&)> visit) const;
   // Visits members chosen at random, each time out of all that are `wanted`, until `visit` says no.
-  // Precondition: some are wanted.
+  // Requires: some are wanted.
   using Test = absl::FunctionRef<bool(const Member&)>;
   void Draw(Random& random, Test wanted, Test visit) const;
 

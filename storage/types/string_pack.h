@@ -44,7 +44,7 @@ class StringPack {
   class Item {
    public:
     bool is_integer() const { return data_ == nullptr; }  // kept as one; other texts may be one too
-    int64_t integer() const { return integer_; }          // precondition: is_integer()
+    int64_t integer() const { return integer_; }          // requires: is_integer()
     std::string_view Text(char* scratch ABSL_ATTRIBUTE_LIFETIME_BOUND) const;  // kTextScratch bytes
     size_t TextBytes() const;
 
@@ -72,8 +72,8 @@ class StringPack {
   // --- reading
   Position begin() const { return 0; }
   Position end() const { return static_cast<Position>(bytes()); }
-  Position Next(Position at) const;  // precondition: at != end()
-  Item At(Position at) const;        // precondition: at != end()
+  Position Next(Position at) const;  // requires: at != end()
+  Item At(Position at) const;        // requires: at != end()
   Position Nth(size_t index) const;  // end() when there are not so many
   // The first element with that text among every stride-th from `from`; end() when there is none.
   Position Find(std::string_view text, Position from = 0, size_t stride = 1) const;

@@ -72,7 +72,7 @@ class LimitModel {
   bool IsLeaving(Moment now) const {
     return Exists(now) && banned_until_ms_ <= now.ms() && IsWholeAt(now.us);
   }
-  const LimitNumbers& numbers() const { return *numbers_; }  // precondition: it exists
+  const LimitNumbers& numbers() const { return *numbers_; }  // requires: it exists
   void Forget() { *this = LimitModel(); }
 
  private:

@@ -51,7 +51,7 @@ class LockRecord {
   // All that were answered since the last time, in whatever order. Their holdings begin now, their
   // leases count from the ms that begins next.
   void Granted(std::vector<Grant> grants, int64_t next_ms);
-  // The holds that are left. Precondition: Find.
+  // The holds that are left. Requires: Find.
   int64_t Released(const std::string& key, const std::string& owner, bool all);
   void Renewed(const std::string& key, const std::string& owner, int64_t until_ms);
   void Broken(const std::string& key, int64_t token);  // 0: all holders

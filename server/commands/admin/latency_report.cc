@@ -69,7 +69,7 @@ struct Analysis {
   double period_s = 0;  // between two samples, on average
 };
 
-// Precondition: the series has samples. `unix_s` is now. O(samples), at most 160.
+// Requires: the series has samples. `unix_s` is now. O(samples), at most 160.
 Analysis Analyze(const LatencySeries& series, int64_t unix_s) {
   const auto count = static_cast<int64_t>(series.samples().size());
   Analysis analysis;

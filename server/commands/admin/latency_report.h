@@ -11,7 +11,7 @@ namespace sluice {
 
 struct Settings;
 
-// Precondition: the event has samples.
+// Requires: the event has samples.
 std::string DrawLatencyGraph(const LatencyMonitor& monitor, LatencyEvent event, int64_t unix_s);
 // Both texts end with a line end. `unix_s` is now, which ages are counted from.
 std::string LatencyDoctorReport(const LatencyMonitor& monitor, const Settings& settings,

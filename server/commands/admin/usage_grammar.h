@@ -63,7 +63,7 @@ struct UsageNode {
   std::vector<UsageNode> children;  // of kOneOf and kBlock
 };
 
-// Parses a usage line; the nodes hold views into it. Precondition: UsageIsSound(usage).
+// Parses a usage line; the nodes hold views into it. Requires: UsageIsSound(usage).
 std::vector<UsageNode> ParseUsage(std::string_view usage, const KeySpecs& keys = {});
 inline std::vector<UsageNode> ParseUsage(const CommandSpec& spec) {
   return ParseUsage(spec.Read(spec.usage), spec.keys);

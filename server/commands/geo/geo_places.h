@@ -48,7 +48,7 @@ class GeoPlaces {
  private:
   bool Before(double a, double b) const;
   bool Before(const GeoPlace& a, const GeoPlace& b) const;
-  // O(n): keeps the first count_, in no order yet. Precondition: there are more.
+  // O(n): keeps the first count_, in no order yet. Requires: there are more.
   void Cut();
 
   const bool farthest_first_;

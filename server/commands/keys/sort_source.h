@@ -30,7 +30,7 @@ bool IsSortable(const Entry& entry);
 // Precondition of both: IsSortable.
 size_t CountElements(const Entry& entry);
 // The elements `first` to `first` + `count` in the order of their type, which may be turned round;
-// a set has none. Precondition: there are so many.
+// a set has none. Requires: there are so many.
 Elements ElementsOf(const Entry& entry, bool backwards, size_t first, size_t count);
 
 }  // namespace sluice

@@ -52,7 +52,7 @@ bool IsBucketOrMissing(CommandCall& call, const Entry* entry) {
   return false;
 }
 
-// Precondition: the entry holds a bucket that is not packed.
+// Requires: the entry holds a bucket that is not packed.
 LeakyBucket& BucketOf(const Entry& entry) { return static_cast<LeakyBucket&>(entry.value()); }
 
 // --- counting. A deadline that EXPIRE has set is earlier than the last drain, and stays.

@@ -308,7 +308,7 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
   return true;
 }
 
-// Precondition: each of them was just allowed. Nothing came in between, so each is allowed again.
+// Requires: each of them was just allowed. Nothing came in between, so each is allowed again.
 void TakeParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
   LimitService& limits = call.part<LimitService>();

@@ -23,11 +23,11 @@ inline constexpr KeySpecs kSourceAndTarget =
 ListLimits LimitsOf(const Parts& parts);
 
 // Pushes texts one by one, makes the list where the key is free, and notifies; the length then.
-// Precondition: `found` is what the key holds, and not refused.
+// Requires: `found` is what the key holds, and not refused.
 size_t Push(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,
             std::span<const std::string_view> texts);
-// Takes elements off an end, and the key with the last of them; notifies of both. Preconditions:
-// `found` is the list at the key and has so many.
+// Takes elements off an end, and the key with the last of them; notifies of both. Requires: `found`
+// is the list at the key and has so many.
 void Drop(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end, size_t count);
 // Answers with the elements from an end on before that.
 void ReplyPopped(CommandCall& call, HashedKey key, const Typed<List>& found, ListEnd end,

@@ -143,7 +143,7 @@ void SubtractInto(const Sets& sets, const Building& result) {
 
 using Operation = void (*)(const Sets& sets, const Building& result);
 
-// Precondition: at least one set is named; the arity of the rows sees to it.
+// Requires: at least one set is named; the arity of the rows sees to it.
 std::unique_ptr<Set> Combine(CommandCall& call, const Sets& sets, Operation operation) {
   auto result = std::make_unique<Set>();
   operation(sets, {*result, SetLimits(call)});

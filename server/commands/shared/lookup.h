@@ -126,14 +126,14 @@ struct Opened {
   T& operator*() const { return static_cast<T&>(entry->value()); }
 };
 
-// From here on the key counts as changed (watchers, effects). Precondition: found is not null.
+// From here on the key counts as changed (watchers, effects). Requires: found is not null.
 template <typename T>
 Opened<T> OpenFound(CommandCall& call, HashedKey key, const Typed<T>& found) {
   return {key, &call.db.Modify(*found.entry, call.now), false, false};
 }
 
-// Precondition: the key is missing. The new value is empty, which no key may be between two
-// commands: the handler has to fill it before CloseTyped.
+// Requires: the key is missing. The new value is empty, which no key may be between two commands:
+// the handler has to fill it before CloseTyped.
 template <typename T>
 Opened<T> CreateTyped(CommandCall& call, HashedKey key) {
   Entry& entry = call.db.PutValue(key, std::make_unique<T>(), Deadline::None(), call.now);
@@ -184,7 +184,7 @@ inline bool DeleteAsEffect(CommandCall& call, HashedKey key) {
   return true;
 }
 
-// Answers with a string's bytes. Precondition: entry.is_string().
+// Answers with a string's bytes. Requires: entry.is_string().
 inline void ReplyText(CommandCall& call, const Entry& entry) {
   char scratch[Entry::kTextScratch];
   call.reply.Bulk(entry.Text(scratch));

@@ -8,7 +8,7 @@ namespace {
 
 using Kind = ValueCondition::Kind;
 
-// Precondition: `digest` is sound. Hex digits of either case are the same digest. O(bytes of the
+// Requires: `digest` is sound. Hex digits of either case are the same digest. O(bytes of the
 // string).
 bool TextHasDigest(const Entry& entry, std::string_view digest) {
   char scratch[Entry::kTextScratch];

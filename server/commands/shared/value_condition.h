@@ -26,7 +26,7 @@ struct ValueCondition {
   constexpr bool compares() const { return kind >= Kind::kEqual; }
   // Whether the operand can be compared at all; a digest must be one (kDigestFault).
   bool OperandIsSound() const;
-  // Precondition: OperandIsSound(), and if compares() then `entry` is null or a string.
+  // Requires: OperandIsSound(), and if compares() then `entry` is null or a string.
   bool Holds(const Entry* entry) const;
 };
 
@@ -54,7 +54,7 @@ inline constexpr OptionRow<Options> kConditionRow = {
         },
 };
 
-// Whether a string holds exactly these bytes. Precondition: entry.is_string().
+// Whether a string holds exactly these bytes. Requires: entry.is_string().
 bool TextEquals(const Entry& entry, std::string_view value);
 
 }  // namespace sluice

@@ -14,7 +14,7 @@ namespace sluice {
 
 class TextEdit {
  public:
-  // Precondition: the key is missing or holds a string.
+  // Requires: the key is missing or holds a string.
   TextEdit(CommandCall& call, HashedKey key)
       : db_(call.db), entry_(call.db.Modify(key, call.now)), text_(Open(call, key)) {}
   // Accounts the memory. Until then nothing else may call the database.

@@ -76,8 +76,8 @@ class EmbeddedEngine final : private ProcessServices, private Host {
     kTooLong,  // more words than a request may have, or longer ones: nothing has run
     kUnsafe,   // answered; but what it changed is not in the log, which cannot be written
   };
-  // Precondition: that client neither waits nor is held. `sink`: in the place of the client's own,
-  // for an answer that comes at once.
+  // Requires: that client neither waits nor is held. `sink`: in the place of the client's own, for
+  // an answer that comes at once.
   Outcome Run(SessionId id, Args args, ReplySink* sink = nullptr);
   // --- LIMIT.TAKE without words
   struct TakeRequest {

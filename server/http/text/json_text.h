@@ -44,7 +44,7 @@ class JsonText {
   }
 
   size_t size() const { return text_.size(); }
-  // Precondition: all is ended.
+  // Requires: all is ended.
   std::string Take();
 
  private:

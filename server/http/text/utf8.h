@@ -6,9 +6,9 @@
 
 namespace sluice {
 
-// How many bytes of a character begin `text`; 0: none does. Precondition: it is not empty.
+// How many bytes of a character begin `text`; 0: none does. Requires: it is not empty.
 size_t CharacterLength(std::string_view text);
-// Its number. Precondition: `character` is all of one, and nothing else.
+// Its number. Requires: `character` is all of one, and nothing else.
 char32_t CharacterOf(std::string_view character);
 
 }  // namespace sluice

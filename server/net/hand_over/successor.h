@@ -34,7 +34,7 @@ class Successor {
   }
   Successor(const Successor&) = delete;
 
-  // A sentence why it cannot be started, or empty. Precondition: !running().
+  // A sentence why it cannot be started, or empty. Requires: !running().
   Fault Start(const StartedAs& as, const std::vector<InheritedSocket>& sockets);
   bool running() const { return process_ > 0; }
   pid_t process() const { return process_; }

@@ -23,7 +23,7 @@ class TlsClient {
  public:
   // Once. `host` is a name or an address; the socket stays the caller's. A sentence, or empty.
   Fault Begin(const TlsWords& words, const std::string& host, int descriptor);
-  // Precondition: Begin had no fault.
+  // Requires: Begin had no fault.
   TlsStream& stream() { return *stream_; }
 
  private:

@@ -36,7 +36,7 @@ class LargeValueWriter {
   virtual ~LargeValueWriter() = default;
   bool has_more() const { return has_more_; }
   // Some `bytes`, more where one element is longer, and none where nothing is left of a few
-  // elements; before the first stands the type. Valid until the next call. Precondition: has_more.
+  // elements; before the first stands the type. Valid until the next call. Requires: has_more.
   std::string_view Next(size_t bytes = kPieceBytes);
 
  protected:

@@ -109,7 +109,7 @@ class Stream final : public Value {
   StreamId first_id() const { return first_id_; }
   StreamId max_deleted_id() const { return max_deleted_id_; }
   uint64_t entries_added() const { return entries_added_; }
-  // XSETID and loading. Precondition: no live entry is above `last_id`. Tombstones that are go, or
+  // XSETID and loading. Requires: no live entry is above `last_id`. Tombstones that are go, or
   // entries that come under the lower id would lie behind them, out of order.
   void SetLastId(StreamId last_id);
   void SetMaxDeletedId(StreamId id) { max_deleted_id_ = id; }

@@ -55,18 +55,18 @@ class StreamChunk {
                                                  bool& counts_fit);
   std::string Listpack() const;
 
-  // Precondition: id is greater than all of the chunk's; the texts together are below 2^30 bytes.
+  // Requires: id is greater than all of the chunk's; the texts together are below 2^30 bytes.
   void Append(StreamId id, Args pairs);
-  void Delete(size_t index);  // precondition: not deleted yet
-  // They weigh on as they do in Redis's node, which keeps them. Precondition: no live entry is
-  // above `id`.
+  void Delete(size_t index);  // requires: not deleted yet
+  // They weigh on as they do in Redis's node, which keeps them. Requires: no live entry is above
+  // `id`.
   void DropTombstonesAbove(StreamId id);
   void ShrinkToFit();
 
   StreamId base_id() const { return base_id_; }
   size_t records() const { return starts_.size(); }  // tombstones included
   size_t live() const { return live_; }
-  // Preconditions: index < records().
+  // Requires: index < records().
   Record RecordAt(size_t index) const;
   StreamId IdAt(size_t index) const;
   bool DeletedAt(size_t index) const { return (FlagsAt(index) & kDeleted) != 0; }

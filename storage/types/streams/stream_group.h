@@ -53,7 +53,7 @@ class StreamGroup {
 
   // --- consumers
   StreamConsumer* FindConsumer(std::string_view name) const;  // null when there is none
-  // Precondition: there is none of this name.
+  // Requires: there is none of this name.
   StreamConsumer& AddConsumer(std::string_view name, int64_t now_ms);
   // With all that it has pending.
   void RemoveConsumer(StreamConsumer& consumer);
@@ -69,7 +69,7 @@ class StreamGroup {
   size_t MemoryBytes() const;  // itself included
   // Forgets up to `budget` pending entries; how many.
   size_t FreeSome(size_t budget);
-  // Precondition: there are neither consumers nor pending entries here yet.
+  // Requires: there are neither consumers nor pending entries here yet.
   void CopyFrom(const StreamGroup& other);
 
  private:
