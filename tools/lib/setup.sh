@@ -6,7 +6,7 @@ readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # The one list of what a build needs, and of what the tests need on top of it.
 readonly build_packages=(g++ cmake ninja-build ccache pkg-config
   libabsl-dev libboost-dev liblzf-dev libmimalloc-dev libssl-dev libxxhash-dev liblua5.1-0-dev lua-bitop-dev)
-readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl
+readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl valgrind
   redis-server redis-tools python3 python3-redis ruby ruby-redis
   python3-rq python3-celery ruby-sidekiq
   prometheus prometheus-redis-exporter chromium chromium-driver
