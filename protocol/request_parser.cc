@@ -61,7 +61,7 @@ bool EndsArgument(char c) {
 // --- arrays
 
 ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
-                                std::vector<std::string_view>& arguments) {
+                                ArgumentList& arguments) {
   if (window.empty()) return ParseStatus::kIncomplete;
   if (window.front() != '*') return ParseInline(window, arguments);
   // The careful way goes on with an incomplete request: it knows where it was.
@@ -90,7 +90,7 @@ RequestParser::Step RequestParser::Fail(std::string sentence) {
 }
 
 bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
-                                    std::vector<std::string_view>& arguments) {
+                                    ArgumentList& arguments) {
   if (window.size() < kSmallestBulkBytes) return false;
   const int64_t bytes_max = BulkBytesMax(limits);
   const int64_t count_max = limits.before_login
@@ -105,9 +105,9 @@ bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& 
     return false;
   }
   const size_t before = arguments.size();
-  arguments.resize(before + count);
-  std::string_view* out = arguments.data() + before;
-  for (std::string_view* const out_end = out + count; out != out_end; ++out) {
+  std::string_view* out = arguments.Add(count);
+  std::string_view* const out_end = out + count;
+  for (; out != out_end; ++out) {
     uint32_t bytes;
     if (end - at < static_cast<ptrdiff_t>(kSmallestBulkBytes)) break;
     at = ReadHeader(at, end, '$', bytes);
@@ -115,8 +115,8 @@ bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& 
     *out = {at, bytes};
     at += bytes + 2;
   }
-  if (out != arguments.data() + arguments.size()) {
-    arguments.resize(before);
+  if (out != out_end) {
+    arguments.Shorten(before);
     return false;
   }
   consumed_ = static_cast<size_t>(at - window.data());
@@ -125,7 +125,7 @@ bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& 
 
 // The careful path: goes on where the last call stopped, and finds every fault in Redis's order.
 ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits& limits,
-                                      std::vector<std::string_view>& arguments) {
+                                      ArgumentList& arguments) {
   Partial& state = partial();
   Step step = Step::kDone;
   if (state.arguments_left == 0) step = ReadCount(window, limits);
@@ -147,10 +147,8 @@ ParseStatus RequestParser::ParseArray(std::string_view window, const ParseLimits
   }
   if (step == Step::kError) return ParseStatus::kError;
   if (step == Step::kIncomplete) return ParseStatus::kIncomplete;
-  arguments.reserve(arguments.size() + state.pieces.size());  // of a million: half the time
-  for (const Piece& piece : state.pieces) {
-    arguments.push_back(window.substr(piece.offset, piece.bytes));
-  }
+  std::string_view* out = arguments.Add(state.pieces.size());
+  for (const Piece& piece : state.pieces) *out++ = window.substr(piece.offset, piece.bytes);
   consumed_ = state.position;
   partial_.reset();
   return ParseStatus::kRequest;
@@ -235,8 +233,7 @@ RequestParser::Step RequestParser::FindLineEnd(std::string_view window, char end
 
 // A line for people with telnet, and of health checks: words between spaces, quotes as in Redis's
 // configuration.
-ParseStatus RequestParser::ParseInline(std::string_view window,
-                                       std::vector<std::string_view>& arguments) {
+ParseStatus RequestParser::ParseInline(std::string_view window, ArgumentList& arguments) {
   size_t line_end;
   const Step step = FindLineEnd(window, '\n', "inline request", line_end);
   if (step == Step::kError) return ParseStatus::kError;
@@ -245,7 +242,7 @@ ParseStatus RequestParser::ParseInline(std::string_view window,
   std::string_view line = window.substr(0, line_end);
   if (line.ends_with('\r')) line.remove_suffix(1);
   if (!SplitLine(line, arguments)) {
-    arguments.resize(before);
+    arguments.Shorten(before);
     Fail("Protocol error: unbalanced quotes in request");
     return ParseStatus::kError;
   }
@@ -316,7 +313,7 @@ size_t ReadQuoted(std::string_view line, size_t at, std::string& out) {
 
 // Redis's sdssplitargs. False: unbalanced quotes. A closing quote ends its argument; an opening one
 // in the middle of a word goes on with it (a"b c" is "ab c").
-bool RequestParser::SplitLine(std::string_view line, std::vector<std::string_view>& arguments) {
+bool RequestParser::SplitLine(std::string_view line, ArgumentList& arguments) {
   size_t at = 0;
   while (true) {
     while (at < line.size() && IsSpace(line[at])) ++at;

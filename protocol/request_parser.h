@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "absl/base/attributes.h"
+#include "protocol/argument_list.h"
 #include "protocol/limits.h"
 
 namespace sluice {
@@ -56,8 +57,7 @@ class RequestParser {
   // size in bytes; otherwise `arguments` is as it was. Inline arguments with quotes or escapes are
   // unescaped into storage that lives until Reset() or until ReleaseInline(); all other views point
   // into `window`. After kError only Reset() may follow.
-  ParseStatus Next(std::string_view window, const ParseLimits& limits,
-                   std::vector<std::string_view>& arguments);
+  ParseStatus Next(std::string_view window, const ParseLimits& limits, ArgumentList& arguments);
 
   size_t consumed() const { return consumed_; }
   // The sentence after "-ERR ", e.g. "Protocol error: invalid bulk length".
@@ -100,16 +100,15 @@ class RequestParser {
 
   // The fast way, for a whole array in the window without anything unusual (else false, with
   // nothing changed), and the careful one with its steps.
-  bool ParseWholeArray(std::string_view window, const ParseLimits& limits,
-                       std::vector<std::string_view>& arguments);
+  bool ParseWholeArray(std::string_view window, const ParseLimits& limits, ArgumentList& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,
-                         std::vector<std::string_view>& arguments);
+                         ArgumentList& arguments);
   Step ReadCount(std::string_view window, const ParseLimits& limits);
   bool ReadPlainBulkLength(std::string_view window, const ParseLimits& limits);
   Step ReadBulkLength(std::string_view window, const ParseLimits& limits);
   Step FindLineEnd(std::string_view window, char end, const char* what, size_t& at);
-  ParseStatus ParseInline(std::string_view window, std::vector<std::string_view>& arguments);
-  bool SplitLine(std::string_view line, std::vector<std::string_view>& arguments);
+  ParseStatus ParseInline(std::string_view window, ArgumentList& arguments);
+  bool SplitLine(std::string_view line, ArgumentList& arguments);
   Partial& partial();
   Step Fail(std::string sentence);
 

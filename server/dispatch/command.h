@@ -75,6 +75,7 @@ enum CommandFlag : uint32_t {
   kAllowBusy = 1u << 20,    // runs while a script is past its time
   kMovableKeys = 1u << 21,  // key positions depend on the arguments
   // Ours, not shown to clients:
+  kTimedInRuns = 1u << 22,   // timed as kFast, which Redis does not call it: SET
   kOfTestDouble = 1u << 23,  // no fault hits it, and no journal shows it
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
   kTellsHealth = 1u << 25,   // refused while writes are, as a monitor hears of it so: PING

@@ -36,7 +36,8 @@ int64_t CommandTimer::Begin(const Command& command, Args args) {
 
 void CommandTimer::End(const CommandCall& call, const Command& command, int64_t begin,
                        std::span<const size_t> secret) {
-  if (!(command.spec->flags & kFast) || singly_) return EndSingle(call, command, begin, secret);
+  if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_)
+    return EndSingle(call, command, begin, secret);
   if (run_.command != &command) {
     EndRun();  // of what it has called
     run_ = {.command = &command, .begin = begin};

@@ -15,9 +15,7 @@ constexpr size_t kArgumentsKept = 64 * 1024;
 
 bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   requests_.clear();
-  if (arguments_.capacity() > kArgumentsKept) [[unlikely]]
-    arguments_ = {};  // room for a request of a million is not kept for ever
-  arguments_.clear();
+  arguments_.Clear(kArgumentsKept);  // room for a request of a million is not kept for ever
   last_command_ = nullptr;
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
     Input& input = inputs[index];
@@ -28,6 +26,16 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   }
   while (at < inputs.size() && inputs[at].spent()) ++at;
   return !requests_.empty();
+}
+
+// Pipelines repeat themselves: the row of the request before is tried first.
+inline const Command* Batch::Look(std::string_view name) {
+  // In this order: the bytes of an old name are gone.
+  if (last_command_ && SameBytes(name, last_name_)) [[likely]]
+    return last_command_;
+  last_command_ = commands_->Find(name);
+  last_name_ = name;
+  return last_command_;
 }
 
 // One request of inputs[index] into the batch; false if there is none.
@@ -62,16 +70,6 @@ bool Batch::ParseOne(std::vector<Input>& inputs, size_t index) {
   }
   requests_.push_back(request);
   return true;
-}
-
-// Pipelines repeat themselves: the row of the request before is tried first.
-const Command* Batch::Look(std::string_view name) {
-  if (!last_command_ ||
-      !SameBytes(name, last_name_)) {  // in this order: the bytes of an old name are gone
-    last_command_ = commands_->Find(name);
-    last_name_ = name;
-  }
-  return last_command_;
 }
 
 void Batch::Prefetch(const std::vector<Input>& inputs) {

@@ -62,7 +62,7 @@ class Batch {
   const CommandTable* commands_;
   Keyspace* keyspace_;
   std::vector<Request> requests_;
-  std::vector<std::string_view> arguments_;
+  ArgumentList arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key
   std::string_view last_name_;  // of the request parsed last in this batch
   const Command* last_command_ = nullptr;

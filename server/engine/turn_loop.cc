@@ -344,7 +344,9 @@ void TurnLoop::RunBatch() {
     }
   }
   on_.command_timer.EndRun();
+  uint32_t released = UINT32_MAX;
   for (const Batch::Request& request : batch_.requests()) {
+    if (std::exchange(released, request.input) == request.input) continue;
     if (Session* session = on_.inputs.list[request.input].session) session->parser.ReleaseInline();
   }
 }

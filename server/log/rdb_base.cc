@@ -197,10 +197,10 @@ std::string RdbBase::TakeClock(std::string_view value) {
 
 std::string RdbBase::PlayCommands(std::string_view requests) {
   RequestParser parser;
-  std::vector<std::string_view> words;
+  ArgumentList words;
   int db = 0;
   while (!requests.empty()) {
-    words.clear();
+    words.Clear();
     if (parser.Next(requests, {}, words) != ParseStatus::kRequest || words.empty())
       return "it holds no requests";
     requests.remove_prefix(parser.consumed());

@@ -23,12 +23,9 @@ class CommandCounts {
   explicit CommandCounts(size_t commands) : places_((commands + kGroup - 1) / kGroup) {}
 
   CommandStatistics& Of(size_t number) {
-    uint16_t& place = places_[number / kGroup];
-    if (place == 0) [[unlikely]] {
-      groups_.push_back(std::make_unique<Group>());
-      place = static_cast<uint16_t>(groups_.size());
-    }
-    return (*groups_[place - 1])[number % kGroup];
+    if (number != last_number_) [[unlikely]]
+      Seek(number);
+    return *last_;
   }
   // For those who only look: null where nothing of its group was counted.
   const CommandStatistics* Find(size_t number) const {
@@ -39,13 +36,27 @@ class CommandCounts {
   void Reset() {
     std::ranges::fill(places_, uint16_t{0});
     groups_.clear();
+    last_number_ = SIZE_MAX;
   }
 
  private:
   static constexpr size_t kGroup = 4;
   using Group = std::array<CommandStatistics, kGroup>;
+
+  void Seek(size_t number) {
+    uint16_t& place = places_[number / kGroup];
+    if (place == 0) [[unlikely]] {
+      groups_.push_back(std::make_unique<Group>());
+      place = static_cast<uint16_t>(groups_.size());
+    }
+    last_ = &(*groups_[place - 1])[number % kGroup];
+    last_number_ = number;
+  }
+
   std::vector<uint16_t> places_;  // of each group in `groups_`, counted from 1; 0: it is not there
   std::vector<std::unique_ptr<Group>> groups_;
+  size_t last_number_ = SIZE_MAX;  // which Of was asked for last: a call asks several times
+  CommandStatistics* last_ = nullptr;
 };
 
 }  // namespace sluice

@@ -45,9 +45,10 @@ Outcome Feed(std::string_view bytes, std::vector<size_t> cuts, const ParseLimits
       const size_t size = end - used;
       const auto window = std::make_unique<char[]>(size);
       std::copy_n(bytes.data() + used, size, window.get());
-      std::vector<std::string_view> arguments = {"kept"};
+      ArgumentList arguments;
+      arguments.push_back("kept");
       const ParseStatus status = parser.Next({window.get(), size}, limits, arguments);
-      EXPECT_EQ(arguments.front(), "kept");
+      EXPECT_EQ(arguments[0], "kept");
       if (status != ParseStatus::kRequest) {
         EXPECT_EQ(arguments.size(), 1u);
       }
@@ -245,7 +246,7 @@ TEST(RequestParser, EndlessLines) {
 
 TEST(RequestParser, BytesWanted) {
   RequestParser parser;
-  std::vector<std::string_view> arguments;
+  ArgumentList arguments;
   const auto wanted = [&](std::string_view window) {
     EXPECT_EQ(parser.Next(window, {}, arguments), ParseStatus::kIncomplete);
     return parser.bytes_wanted();
@@ -263,7 +264,7 @@ TEST(RequestParser, DeclaredCountReservesNothing) {
   for (const std::string_view bytes :
        {"*1048576\r\n", "*1000000\r\n$1\r\na\r\n", "*1000\r\n$1\r\na\r\n$1\r\n"}) {
     RequestParser parser;
-    std::vector<std::string_view> arguments;
+    ArgumentList arguments;
     EXPECT_EQ(parser.Next(bytes, {}, arguments), ParseStatus::kIncomplete);
     EXPECT_EQ(arguments.capacity(), 0u);
   }
@@ -272,7 +273,7 @@ TEST(RequestParser, DeclaredCountReservesNothing) {
 // Views of several inline requests stay good together, until they are released.
 TEST(RequestParser, UnescapedTextOutlivesTheNextRequest) {
   RequestParser parser;
-  std::vector<std::string_view> arguments;
+  ArgumentList arguments;
   std::string window;
   for (int i = 0; i < 100; ++i) window += "\"a" + std::to_string(i) + "\"\n";
   for (size_t used = 0; used < window.size(); used += parser.consumed()) {
