@@ -182,8 +182,11 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
   MarkUnlinked(head);
   const uint16_t place = head.deadline_[0];
   if (place == kNoSlot) return;
-  levels_[place >> kSlotBits]->occupied[(place & (kSlots - 1)) / 64] &=
-      ~(uint64_t{1} << (place & 63));
+  const int level = place >> kSlotBits;
+  const int word = (place & (kSlots - 1)) / 64;
+  uint64_t& bits = levels_[level]->occupied[word];
+  bits &= ~(uint64_t{1} << (place & 63));
+  if (bits == 0) occupied_words_ &= ~(uint32_t{1} << (level * kWords + word));
 }
 
 // --- slots
@@ -207,6 +210,7 @@ TimerNode& TimerWheel::SlotHead(int level, int slot) {
   Part* const part = there ? there->parts[slot / kPartSlots].get() : nullptr;
   Part& slots = part ? *part : MakePart(level, slot);
   levels_[level]->occupied[slot / 64] |= uint64_t{1} << (slot & 63);
+  occupied_words_ |= uint32_t{1} << (level * kWords + slot / 64);
   return slots[slot % kPartSlots];
 }
 
@@ -222,18 +226,14 @@ TimerWheel::Part& TimerWheel::MakePart(int level, int slot) {
 
 // Four words of a bitmap a level: constant time, whatever lies in between.
 TimerWheel::NextSlot TimerWheel::FindNextSlot() const {
-  for (int level = 0; level < kLevels; ++level) {
-    if (levels_[level] == nullptr) continue;
-    // The lowest level that has anything has the earliest: its slots lie inside the current slot of
-    // the level above.
-    for (int word = 0; word < kSlots / 64; ++word) {
-      const uint64_t bits = levels_[level]->occupied[word];
-      if (bits == 0) continue;
-      const int slot = word * 64 + std::countr_zero(bits);
-      return {StartOf(level, slot), level, slot};
-    }
-  }
-  return {};
+  if (occupied_words_ == 0) return {};
+  // The lowest level that has anything has the earliest: its slots lie inside the current slot of
+  // the level above.
+  const int first = std::countr_zero(occupied_words_);
+  const int level = first / kWords;
+  const int word = first % kWords;
+  const int slot = word * 64 + std::countr_zero(levels_[level]->occupied[word]);
+  return {StartOf(level, slot), level, slot};
 }
 
 // The first tick of a slot. Requires: it is not behind the wheel's time.
@@ -281,6 +281,8 @@ std::string TimerWheel::Audit() const {
   WalkLists([&](const TimerNode& head, int level, int slot) {
     const bool marked = level >= 0 && (levels_[level]->occupied[slot / 64] >> (slot & 63) & 1) != 0;
     if (level >= 0 && marked != head.linked()) fault = "a slot's bit disagrees with its list";
+    if (marked && (occupied_words_ >> (level * kWords + slot / 64) & 1) == 0)
+      fault = "a word's bit disagrees with its slots";
     if (!head.linked()) return;
     const TimerNode* previous = &head;
     for (const TimerNode* node = &Next(head); node != &head; previous = node, node = &Next(*node)) {

@@ -122,12 +122,13 @@ class TimerWheel {
   static constexpr int kSlotBits = 8;
   static constexpr int kSlots = 1 << kSlotBits;
   static constexpr int kPartSlots = 32;
+  static constexpr int kWords = kSlots / 64;
 
   // A list is circular through its head, a node that owns nothing; an unlinked head is an empty
   // list. So Cancel needs no list; the head's deadline says which slot to mark empty.
   using Part = std::array<TimerNode, kPartSlots>;
   struct Level {
-    std::array<uint64_t, kSlots / 64> occupied{};
+    std::array<uint64_t, kWords> occupied{};
     std::array<std::unique_ptr<Part>, kSlots / kPartSlots> parts;
 
     // Requires: it has held something before.
@@ -168,6 +169,7 @@ class TimerWheel {
   TimerNode late_;       // set to a tick already reached: appended to due_ by the next Advance
   TimerNode cascading_;  // of a detached slot that begins at now_ms_, to be placed on lower levels
   int cascading_level_ = 0;
+  uint32_t occupied_words_ = 0;  // of all levels, kWords a level: those that are not 0
   std::array<std::unique_ptr<Level>, kLevels> levels_;
 };
 
