@@ -77,11 +77,10 @@ class Counted:
     def count(self, request, is_new, ahead):
         """{function: instructions a request}."""
         chosen = random.Random(SEED)
+        self._send([("SET", f"key:{key}", "value") for key in range(KEYS)], 200)
         if is_new:
-            self._send([("FLUSHALL",), *(("SET", f"other:{key}", "") for key in range(KEYS))], 200)
-            requests = [request(key) for key in range(REQUESTS[ahead])]
+            requests = [request(f"{ahead}:{key}") for key in range(REQUESTS[ahead])]
         else:
-            self._send([("SET", f"key:{key}", "value") for key in range(KEYS)], 200)
             self._send([request(key) for key in range(KEYS)], 200)
             requests = [request(chosen.randrange(KEYS)) for _ in range(REQUESTS[ahead])]
         self._control("--zero")
