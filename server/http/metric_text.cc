@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "protocol/text/concat.h"
-#include "server/http/text/utf8.h"
+#include "protocol/text/utf8.h"
 
 namespace sluice {
 namespace {

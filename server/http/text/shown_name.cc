@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/utf8.h"
 #include "server/http/text/base64.h"
-#include "server/http/text/utf8.h"
 
 namespace sluice {
 namespace {

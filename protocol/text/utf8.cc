@@ -1,5 +1,5 @@
 // See utf8.h.
-#include "server/http/text/utf8.h"
+#include "protocol/text/utf8.h"
 
 namespace sluice {
 
