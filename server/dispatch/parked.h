@@ -12,12 +12,19 @@
 
 namespace sluice {
 
+// Why a wait is over, where its owner has not ended it.
+enum class WaitEnd : uint8_t {
+  kTimeout,     // its deadline
+  kTurnedAway,  // CLIENT UNBLOCK; its user may no longer wait so
+  kClosed,      // the client is gone, or about to be
+};
+
 // A part that has clients parked, and knows what they wait for.
 class WaitOwner {
  public:
   virtual ~WaitOwner() = default;
   // The wait is over, by no doing of the owner's. May finish other waits.
-  virtual void WaitCancelled(uint64_t wait_id) = 0;
+  virtual void WaitCancelled(uint64_t wait_id, WaitEnd end) = 0;
 };
 
 // The terms on which a client is parked. The keys themselves are an argument of Park, as their line

@@ -123,7 +123,7 @@ void LimitWaiters::Forget(Queue& queue) {
 }
 
 // O(log waiters). A head that leaves may have held up one that fits.
-void LimitWaiters::WaitCancelled(uint64_t wait_id) {
+void LimitWaiters::WaitCancelled(uint64_t wait_id, WaitEnd) {
   const auto found = queue_of_.find(wait_id);
   if (found == queue_of_.end()) return;
   Queue& queue = *found->second;

@@ -76,7 +76,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   void BeginTurn();
   // Tries heads of the queues whose keys were touched. Between top-level commands only.
   void ServeReady();
-  void WaitCancelled(uint64_t wait_id) override;
+  void WaitCancelled(uint64_t wait_id, WaitEnd end) override;
 
  private:
   struct Queue : TimerTask {

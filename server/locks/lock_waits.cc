@@ -16,7 +16,7 @@ void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   }
 }
 
-void LockWaits::WaitCancelled(uint64_t wait_id) {
+void LockWaits::WaitCancelled(uint64_t wait_id, WaitEnd) {
   cancelled_.push_back(wait_id);
   on_.flags.Raise(SlowPathFlags::kServe);
   on_.cancelled();

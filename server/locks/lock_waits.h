@@ -49,7 +49,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
   void Refuse(int& answers_left);
 
   // --- WaitOwner, LockCallers
-  void WaitCancelled(uint64_t wait_id) override;
+  void WaitCancelled(uint64_t wait_id, WaitEnd end) override;
   void WaitGranted(const LockWait& wait, const LockGrants& grants) override;
   void WaitReplaced(const LockWait& wait) override;
   bool IsConnected(uint64_t connection) const override;

@@ -32,7 +32,7 @@ class SyncWaits final : public WaitOwner {
   void Fail(std::string_view error);
 
   // --- WaitOwner
-  void WaitCancelled(uint64_t wait_id) override { waits_.erase(wait_id); }
+  void WaitCancelled(uint64_t wait_id, WaitEnd) override { waits_.erase(wait_id); }
 
  private:
   static constexpr uint64_t kNotYet = UINT64_MAX;

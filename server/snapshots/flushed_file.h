@@ -45,7 +45,7 @@ class FlushedFile final : public WaitOwner {
   void Finish();
 
   // --- WaitOwner
-  void WaitCancelled(uint64_t wait_id) override { waits_.erase(wait_id); }
+  void WaitCancelled(uint64_t wait_id, WaitEnd) override { waits_.erase(wait_id); }
 
  private:
   static Outcome Write(Disk& disk, const std::string& path, const std::string& bytes);

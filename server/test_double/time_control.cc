@@ -29,7 +29,7 @@ void TimeControl::Enter(CommandCall& call, std::optional<int64_t> ms) {
 }
 
 // The client has left, or was unblocked: the clock stays where it is.
-void TimeControl::WaitCancelled(uint64_t wait_id) {
+void TimeControl::WaitCancelled(uint64_t wait_id, WaitEnd) {
   const auto of_client = [&](const Journey& journey) { return journey.id == wait_id; };
   journeys_.EraseIf(of_client);
 }

@@ -68,7 +68,7 @@ class TimeControl final : private WaitOwner {
     uint64_t fired = 0;  // before it began
   };
 
-  void WaitCancelled(uint64_t wait_id) override;
+  void WaitCancelled(uint64_t wait_id, WaitEnd end) override;
   void Enter(CommandCall& call, std::optional<int64_t> ms);
   bool HasArrived(Journey& journey, uint64_t fired) const;
   void Arrive(bool found_timer);

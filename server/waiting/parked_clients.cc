@@ -147,7 +147,7 @@ bool ParkedClients::RunAgain(Session& session, std::string_view key) {
 void ParkedClients::Abandon(Session& session) {
   if (!session.blocked || ParkedOf(session)->woken) return;  // RunAgain sees to that one
   const std::unique_ptr<Parked> parked = Unpark(session);
-  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  TellOwner(*parked, WaitEnd::kClosed);
 }
 
 bool ParkedClients::Unblock(Session& session, End end) {
@@ -156,14 +156,14 @@ bool ParkedClients::Unblock(Session& session, End end) {
   // As Redis counts, whichever end it is.
   const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
   ++on_.counts.Of(request.command().number).failed;
-  Answered(session, *EndWait(session, end));
+  Answered(session, *EndWait(session, end, WaitEnd::kTurnedAway));
   return true;
 }
 
 void ParkedClients::Refuse(Session& session, std::string_view error) {
   if (!session.blocked || ParkedOf(session)->woken) return;
   const std::unique_ptr<Parked> parked = Unpark(session);
-  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  TellOwner(*parked, WaitEnd::kTurnedAway);
   Answering(session);
   on_.clients.SinkOf(session).Error(error);
   Answered(session, *parked);
@@ -171,17 +171,21 @@ void ParkedClients::Refuse(Session& session, std::string_view error) {
 
 // As Redis has it, the slow log and the histogram hear nothing of it.
 void ParkedClients::TimeIsOver(Session& session) {
-  EndWait(session, End::kTimeout);
+  EndWait(session, End::kTimeout, WaitEnd::kTimeout);
   Resume(session);
 }
 
+void ParkedClients::TellOwner(const Parked& parked, WaitEnd end) {
+  if (parked.owner) parked.owner->WaitCancelled(parked.wait_id, end);
+}
+
 // The owner forgets the wait before the client is answered.
-std::unique_ptr<Parked> ParkedClients::EndWait(Session& session, End end) {
+std::unique_ptr<Parked> ParkedClients::EndWait(Session& session, End answer, WaitEnd end) {
   std::unique_ptr<Parked> parked = Unpark(session);
-  if (parked->owner) parked->owner->WaitCancelled(parked->wait_id);
+  TellOwner(*parked, end);
   Answering(session);
   ReplySink& reply = on_.clients.SinkOf(session);
-  if (end == End::kError) {
+  if (answer == End::kError) {
     reply.Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
   } else if (!parked->on_timeout) {
     reply.NullArray();

@@ -98,7 +98,8 @@ class ParkedClients final : public ClosingListener {
   Request Checked(Args words) const;
   std::unique_ptr<Parked> Unpark(Session& session);
   void TimeIsOver(Session& session);
-  std::unique_ptr<Parked> EndWait(Session& session, End end);
+  static void TellOwner(const Parked& parked, WaitEnd end);
+  std::unique_ptr<Parked> EndWait(Session& session, End answer, WaitEnd end);
   void Answered(Session& session, Parked& parked);
   void Answering(Session& session);
   void Resume(Session& session);

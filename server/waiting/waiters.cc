@@ -77,7 +77,7 @@ void Waiters::ChargeFirst(const KeyName& name, const Line& line) {
 
 // O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
 // The client is parked no longer, and what it was charged with is gone with that.
-void Waiters::WaitCancelled(uint64_t arrival) {
+void Waiters::Forget(uint64_t arrival) {
   const auto wait = waits_.find(arrival);
   ABSL_HARDENING_ASSERT(wait != waits_.end());
   for (const KeyName& name : wait->second.keys) {
@@ -175,7 +175,7 @@ void Waiters::ServeKey(const KeyName& name) {
     served = next->arrival;
     Session* const session = on_.clients.Find(next->session);
     ABSL_HARDENING_ASSERT(session != nullptr && ParkedOf(*session)->wait_id == served);
-    if (on_.parked.RunAgain(*session, name.key)) WaitCancelled(served);
+    if (on_.parked.RunAgain(*session, name.key)) Forget(served);
   }
 }
 

@@ -73,7 +73,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   bool any_ready() const { return !ready_.empty(); }
   // Serves the waiters of noted keys. Between top-level commands only.
   void ServeReady();
-  void WaitCancelled(uint64_t arrival) override;
+  void WaitCancelled(uint64_t arrival, WaitEnd) override { Forget(arrival); }
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
   size_t keys() const { return lines_.size(); }
@@ -110,6 +110,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   void ChargeFirst(const KeyName& name, const Line& line);
   void Note(const KeyName& name, Line& line);
   void ServeKey(const KeyName& name);
+  void Forget(uint64_t arrival);
   StreamId LastOf(const KeyName& name) const;
   const Wait* NextOf(const KeyName& name, const Line& line, uint64_t served) const;
   const Entry* Find(const KeyName& name) const;

@@ -84,7 +84,7 @@ void Move(CommandCall& call) {
 
 // A part whose clients wait for numbers: what a lock or a limiter would be.
 struct Numbers : WaitOwner {
-  void WaitCancelled(uint64_t wait_id) override { waits.erase(wait_id); }
+  void WaitCancelled(uint64_t wait_id, WaitEnd) override { waits.erase(wait_id); }
   std::map<uint64_t, SessionId> waits;
 };
 Numbers numbers;
