@@ -30,6 +30,14 @@ void AppendEscaped(std::string& text, std::string_view value) {
   }
 }
 
+// The shortest that reads back as the same number.
+std::string NumberText(double value) {
+  if (std::isnan(value)) value = 0;
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value);
+  return std::string(digits, end.ptr);
+}
+
 }  // namespace
 
 void MetricText::Begin(std::string_view name, Kind kind, std::string_view help) {
@@ -40,40 +48,42 @@ void MetricText::Begin(std::string_view name, Kind kind, std::string_view help) 
            kKinds[static_cast<size_t>(kind)], '\n');
 }
 
-void MetricText::Value(std::initializer_list<Label> labels, double value) {
-  text_ += name_;
+// The name of a value, and the space behind it. `bound`: that of a bucket; empty: it is none.
+void MetricText::Name(std::string_view ending, std::initializer_list<Label> labels,
+                      std::string_view bound) {
+  ConcatTo(text_, name_, ending);
   char before = '{';
-  for (const Label& label : labels) {
+  const auto add = [&](const Label& label) {
     ConcatTo(text_, before, label.name, "=\"");
     AppendEscaped(text_, label.value);
     text_ += '"';
     before = ',';
-  }
-  if (labels.size() > 0) text_ += '}';
-  text_ += ' ';
-  Number(value);
-  text_ += '\n';
+  };
+  for (const Label& label : labels) add(label);
+  if (!bound.empty()) add({"le", bound});
+  text_ += before == ',' ? "} " : " ";
 }
 
-// The shortest that reads back as the same number.
-void MetricText::Number(double value) {
-  if (std::isnan(value)) value = 0;
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value);
-  text_.append(digits, end.ptr);
+void MetricText::Value(std::initializer_list<Label> labels, double value) {
+  Name("", labels);
+  ConcatTo(text_, NumberText(value), '\n');
 }
 
-void MetricText::Add(std::string_view name, std::string_view help, const Histogram& histogram,
-                     std::span<const int64_t> bounds, double scale) {
-  Begin(name, Kind::kHistogram, help);
-  for (const int64_t bound : bounds) {
-    ConcatTo(text_, name, "_bucket{le=\"");
-    Number(static_cast<double>(bound) * scale);
-    ConcatTo(text_, "\"} ", histogram.CountAtMost(bound), '\n');
+void MetricText::Value(std::initializer_list<Label> labels, const Histogram& histogram,
+                       const Buckets& buckets) {
+  const auto scaled = [&](auto value) {
+    return NumberText(static_cast<double>(value) * buckets.scale);
+  };
+  for (const int64_t bound : buckets.bounds) {
+    Name("_bucket", labels, scaled(bound));
+    ConcatTo(text_, histogram.CountAtMost(bound), '\n');
   }
-  ConcatTo(text_, name, "_bucket{le=\"+Inf\"} ", histogram.count(), '\n', name, "_sum ");
-  Number(static_cast<double>(histogram.sum()) * scale);
-  ConcatTo(text_, '\n', name, "_count ", histogram.count(), '\n');
+  Name("_bucket", labels, "+Inf");
+  ConcatTo(text_, histogram.count(), '\n');
+  Name("_sum", labels);
+  ConcatTo(text_, scaled(histogram.sum()), '\n');
+  Name("_count", labels);
+  ConcatTo(text_, histogram.count(), '\n');
 }
 
 std::string MetricText::Finish() {

@@ -43,15 +43,27 @@ class MetricText {
   void Begin(std::string_view name, Kind kind, std::string_view help);
   void Value(std::initializer_list<Label> labels, double value);
   void Value(double value) { Value({}, value); }
-  // A family of its own. `bounds` are those of its buckets, in the unit of the histogram; times
-  // `scale` they are what is shown.
+  // How a family of histograms is shown. `bounds` are those of its buckets, in the unit of the
+  // histogram; times `scale` they are what is shown.
+  struct Buckets {
+    std::span<const int64_t> bounds;
+    double scale;
+  };
+  // Writes one histogram of the family that has begun.
+  void Value(std::initializer_list<Label> labels, const Histogram& histogram,
+             const Buckets& buckets);
+  // A family of one histogram.
   void Add(std::string_view name, std::string_view help, const Histogram& histogram,
-           std::span<const int64_t> bounds, double scale);
+           std::span<const int64_t> bounds, double scale) {
+    Begin(name, Kind::kHistogram, help);
+    Value({}, histogram, {bounds, scale});
+  }
   // The text is done.
   std::string Finish();
 
  private:
-  void Number(double value);
+  void Name(std::string_view ending, std::initializer_list<Label> labels,
+            std::string_view bound = {});
 
   const Form form_;
   std::string text_;

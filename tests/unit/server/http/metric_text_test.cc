@@ -75,5 +75,24 @@ TEST(MetricText, BucketsAreCumulativeAndScaled) {
             "t_seconds_sum 5.021\nt_seconds_count 4\n");
 }
 
+TEST(MetricText, AFamilyMayHaveSeveralHistograms) {
+  Histogram one;
+  one.Record(20);
+  MetricText text(Form::kOpenMetrics);
+  constexpr int64_t kBounds[] = {10};
+  text.Begin("t_seconds", Kind::kHistogram, "T.");
+  text.Value({{"l", "a\""}}, one, {kBounds, 1e-3});
+  text.Value({{"l", "b"}, {"m", "c"}}, Histogram(), {kBounds, 1e-3});
+  EXPECT_EQ(text.Finish(),
+            "# HELP t_seconds T.\n# TYPE t_seconds histogram\n"
+            "t_seconds_bucket{l=\"a\\\"\",le=\"0.01\"} 0\n"
+            "t_seconds_bucket{l=\"a\\\"\",le=\"+Inf\"} 1\n"
+            "t_seconds_sum{l=\"a\\\"\"} 0.02\nt_seconds_count{l=\"a\\\"\"} 1\n"
+            "t_seconds_bucket{l=\"b\",m=\"c\",le=\"0.01\"} 0\n"
+            "t_seconds_bucket{l=\"b\",m=\"c\",le=\"+Inf\"} 0\n"
+            "t_seconds_sum{l=\"b\",m=\"c\"} 0\nt_seconds_count{l=\"b\",m=\"c\"} 0\n"
+            "# EOF\n");
+}
+
 }  // namespace
 }  // namespace sluice
