@@ -11,4 +11,7 @@ size_t CharacterLength(std::string_view text);
 // Its number. Requires: `character` is all of one, and nothing else.
 char32_t CharacterOf(std::string_view character);
 
+// Whether `text` consists of characters alone, or is empty.
+bool IsUtf8(std::string_view text);
+
 }  // namespace sluice

@@ -8,6 +8,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/utf8.h"
 #include "protocol/text/words.h"
 #include "server/config/event_classes.h"
 #include "server/config/value.h"
@@ -217,6 +218,34 @@ std::string WritePercentiles(const Settings& settings) {
   return text;
 }
 
+// --- metrics-prefixes: each is a label of figures, for which it has to be UTF-8
+
+// A scrape has 15 lines of each.
+constexpr size_t kPrefixBytesMax = 64;
+
+std::string FaultOfPrefix(const std::string& prefix) {
+  if (prefix.size() > kPrefixBytesMax) return "a prefix has at most 64 bytes";
+  if (prefix.find(' ') != std::string::npos) return "a prefix has no spaces";
+  return IsUtf8(prefix) ? std::string() : "a prefix has to be UTF-8";
+}
+
+std::string ReadMetricsPrefixes(OptionValues values, Settings& settings) {
+  std::vector<std::string> prefixes;
+  for (const std::string& value : values) {
+    if (value.empty()) continue;
+    if (std::string fault = FaultOfPrefix(value); !fault.empty()) return fault;
+    if (std::ranges::find(prefixes, value) != prefixes.end()) return "a prefix is there twice";
+    prefixes.push_back(value);
+  }
+  if (prefixes.size() > kMetricsPrefixesMax) return "there may be 32 prefixes";
+  settings.metrics_prefixes = std::move(prefixes);
+  return {};
+}
+
+std::string WriteMetricsPrefixes(const Settings& settings) {
+  return Join(settings.metrics_prefixes);
+}
+
 // --- notify-keyspace-events
 
 std::string ReadEventClasses(OptionValues values, Settings& settings) {
@@ -300,6 +329,7 @@ const OptionCodec kPort = {ReadPort, WritePort, PortLines};
 const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLimitLines};
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};
+const OptionCodec kMetricsPrefixList{ReadMetricsPrefixes, WriteMetricsPrefixes};
 
 // Three numbers of -2000 to 2000.
 std::string CheckOomScores(OptionValues values) {

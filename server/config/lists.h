@@ -12,6 +12,7 @@ extern const OptionCodec kPort;  // a number, or `any`
 extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;
 extern const OptionCodec kEventClasses;
+extern const OptionCodec kMetricsPrefixList;
 extern const OptionCodec kMaxMemory;  // of all 64 bits, as Redis has it
 extern const OptionCodec kNeverEvicted;
 extern const OptionCodec kSavePointList;

@@ -290,6 +290,9 @@ constexpr Option kServedOptions[] = {
            "ms from which on LATENCY notes what took so long; 0: nothing"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),
     Served("latency-tracking-info-percentiles", &kPercentileList, kList, "those that INFO shows"),
+    Served("metrics-prefixes", &kMetricsPrefixList, kList,
+           "begins of names of locks whose waits /metrics and INFO tell apart; 32 at most")
+        .Own(),
     Served("busy-reply-threshold", &S::busy_reply_threshold, Int(0, kLongMax),
            "ms after which a script is slow: others get BUSY")
         .Alias("lua-time-limit"),

@@ -1,6 +1,7 @@
 // Settings: the values of all options, as the rest of the server reads them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct SavePoint {
   int64_t seconds = 0;
   int64_t changes = 0;
 };
+
+// How many prefixes `metrics-prefixes` may name.
+inline constexpr size_t kMetricsPrefixesMax = 32;
 
 // Plain values; the defaults are here and nowhere else. The rows in served.cc say what each is for.
 // An option's name is mostly the member's, with '-' for '_'. Sizes are bytes; times are in the unit
@@ -156,6 +160,7 @@ struct Settings {
   int64_t slowlog_max_len = 128;
   int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
+  std::vector<std::string> metrics_prefixes;  // of names of locks, all different
   // ms; from then on a script is slow and others are answered BUSY.
   int64_t busy_reply_threshold = 5000;
   uint32_t notify_classes = 0;  // NotifyClass bits

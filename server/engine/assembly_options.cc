@@ -57,6 +57,10 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
          all.latency_monitor.set_threshold_ms(all.settings().latency_monitor_threshold);
          all.command_timer.Configure();
        }},
+      {{"metrics-prefixes"},
+       [](Assembly& all) {
+         all.locks.wait_statistics().SetPrefixes(all.settings().metrics_prefixes);
+       }},
       {{"slowlog-max-len"},
        [](Assembly& all) {
          all.slow_log.set_entries_max(static_cast<size_t>(all.settings().slowlog_max_len));

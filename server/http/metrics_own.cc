@@ -132,6 +132,37 @@ void WriteRows(std::span<const OwnRow> rows, const Parts& parts, MetricText& tex
   }
 }
 
+// --- waits for locks
+
+// A prefix has 15 lines, with those in vain.
+constexpr int64_t kWaitMs[] = {10, 50, 250, 1000, 5000, 15'000, 60'000, 300'000};
+constexpr MetricText::Buckets kWaitBuckets = {kWaitMs, kMilli};
+
+// Prefixes are families of their own, so that no sum counts a wait twice.
+void WriteLockWaits(const LockWaitStatistics& statistics, MetricText& text) {
+  text.Add("sluice_lock_wait_seconds", "How long requests waited for a lock until they had it.",
+           statistics.all().granted_ms, kWaitMs, kMilli);
+  text.Begin("sluice_lock_waits_in_vain", Kind::kCounter,
+             "Requests that waited for a lock and did not get it.");
+  for (size_t i = 0; i < kLockWaitInVainWords.size(); ++i) {
+    text.Value({{"reason", kLockWaitInVainWords[i]}},
+               static_cast<double>(statistics.all().in_vain[i]));
+  }
+  if (statistics.by_prefix().empty()) return;
+  text.Begin("sluice_lock_prefix_wait_seconds", Kind::kHistogram,
+             "The same of locks whose names begin so (metrics-prefixes).");
+  for (const auto& [prefix, waits] : statistics.by_prefix()) {
+    text.Value({{"prefix", prefix}}, waits.granted_ms, kWaitBuckets);
+  }
+  text.Begin("sluice_lock_prefix_waits_in_vain", Kind::kCounter, "Of them those in vain.");
+  for (const auto& [prefix, waits] : statistics.by_prefix()) {
+    for (size_t i = 0; i < kLockWaitInVainWords.size(); ++i) {
+      text.Value({{"prefix", prefix}, {"reason", kLockWaitInVainWords[i]}},
+                 static_cast<double>(waits.in_vain[i]));
+    }
+  }
+}
+
 // --- limiters
 
 using Decided = LimitStatistics::Decided;
@@ -211,6 +242,7 @@ void WriteOwnMetrics(const Parts& parts, const HttpFigures& figures, MetricText&
   text.Add("sluice_lock_hand_over_seconds",
            "From the begin of the turn in which a waiter was granted a lock to its answer.",
            statistics.hand_over_us, kShortUs, kMicro);
+  WriteLockWaits(parts.Get<LockService>().wait_statistics(), text);
   WriteLimits(parts, text);
   WriteRows(kDiskRows, parts, text);
   text.Add("sluice_log_sync_seconds",

@@ -70,6 +70,33 @@ void WriteLockCounts(JsonText& json, const Parts& parts) {
       .End();
 }
 
+void WriteWaits(JsonText& json, const LockWaitStatistics::Waits& waits) {
+  const Histogram& granted_ms = waits.granted_ms;
+  json.Field("count", granted_ms.count())
+      .Field("p50_ms", granted_ms.Percentile(50))
+      .Field("p99_ms", granted_ms.Percentile(99))
+      .Field("most_ms", granted_ms.max())
+      .Key("in_vain")
+      .Object();
+  for (size_t i = 0; i < kLockWaitInVainWords.size(); ++i) {
+    json.Field(kLockWaitInVainWords[i], waits.in_vain[i]);
+  }
+  json.End();
+}
+
+void WriteLockWaits(JsonText& json, const Parts& parts) {
+  const LockWaitStatistics& statistics = parts.Get<LockService>().wait_statistics();
+  json.Key("lock_waits").Object();
+  WriteWaits(json, statistics.all());
+  json.Key("prefixes").Array();
+  for (const LockWaitStatistics::OfPrefix& each : statistics.by_prefix()) {
+    json.Object().Field("prefix", ShownText(each.prefix));
+    WriteWaits(json, each.waits);
+    json.End();
+  }
+  json.End().End();
+}
+
 void WriteLimitCounts(JsonText& json, const Parts& parts) {
   const LimitStatistics::Decided all = parts.Get<LimitService>().statistics().All();
   json.Key("limits")
@@ -168,6 +195,7 @@ HttpAnswer AnswerOverview(const PageCall& call) {
   WriteActions(json, call);
   WriteDatabases(json, parts);
   WriteLockCounts(json, parts);
+  WriteLockWaits(json, parts);
   WriteLimitCounts(json, parts);
   json.Field("clients", parts.Get<Clients>().size())
       .Field("clients_max", parts.Get<Config>().settings().maxclients)

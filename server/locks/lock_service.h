@@ -60,6 +60,8 @@ class LockService final : public KeyListener {
   const LockCounts& counts() const { return locks_.counts(); }
   const WaitQueue& queue() const { return locks_.queue(); }
   size_t waiting() const { return locks_.queue().size(); }
+  LockWaitStatistics& wait_statistics() { return waits_.statistics(); }
+  const LockWaitStatistics& wait_statistics() const { return waits_.statistics(); }
   size_t held() const { return held_.size(); }  // locks
   const Lock* FindLock(LockNameView name) const { return held_.FindLock(name); }
   Session* FindConnection(uint64_t connection) const {

@@ -6,6 +6,14 @@
 #include "server/locks/lock_reply.h"
 
 namespace sluice {
+namespace {
+
+LockWaitInVain InVainBy(WaitEnd end) {
+  if (end == WaitEnd::kTimeout) return LockWaitInVain::kTimeout;
+  return end == WaitEnd::kClosed ? LockWaitInVain::kClosed : LockWaitInVain::kTurnedAway;
+}
+
+}  // namespace
 
 void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   // Its keys have to be listened to while it waits.
@@ -16,7 +24,15 @@ void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   }
 }
 
-void LockWaits::WaitCancelled(uint64_t wait_id, WaitEnd) {
+void LockWaits::CountDeadlock(const OpenLocks& asked) {
+  LockNames names;
+  for (const OpenLock& lock : asked) names.emplace_back(lock.name());
+  statistics_.CountInVain(names, LockWaitInVain::kDeadlock);
+}
+
+void LockWaits::WaitCancelled(uint64_t wait_id, WaitEnd end) {
+  if (const LockWait* const wait = on_.locks.queue().Find(wait_id))
+    statistics_.CountInVain(wait->request.names, InVainBy(end));
   cancelled_.push_back(wait_id);
   on_.flags.Raise(SlowPathFlags::kServe);
   on_.cancelled();
@@ -38,6 +54,7 @@ void LockWaits::Refuse(int& answers_left) {
     --answers_left;
     const LockWait& wait = line->all.begin()->second->wait;
     const uint64_t id = wait.id;
+    statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
     if (Session* session = FindConnection(on_.clients, wait.client)) {
       on_.parked.Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
     }
@@ -49,17 +66,20 @@ void LockWaits::Refuse(int& answers_left) {
 void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
+  const int64_t waited_ms = on_.clock.now().ms() - wait.since_ms;
+  statistics_.CountGranted(wait.request.names, waited_ms);
   on_.parked.Finish(*session, [&](ReplySink& reply) {
     if (wait.request.several) {
       ReplyTokens(reply, grants);
     } else {
-      ReplyGrant(reply, grants.front(), on_.clock.now().ms() - wait.since_ms);
+      ReplyGrant(reply, grants.front(), waited_ms);
     }
   });
 }
 
 // As when its time is over.
 void LockWaits::WaitReplaced(const LockWait& wait) {
+  statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   on_.parked.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });

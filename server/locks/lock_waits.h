@@ -3,7 +3,7 @@
 // is for a key that holds something else now: WRONGTYPE.
 //
 // A wait that ends otherwise (time, CLIENT UNBLOCK, a closed connection) is noted, and cancelled
-// when the locks are settled.
+// when the locks are settled. However it ends, it is counted then (lock_wait_statistics.h).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "server/clients/host.h"
 #include "server/config/config.h"
 #include "server/locks/held_locks.h"
+#include "server/locks/lock_wait_statistics.h"
 #include "server/waiting/parked_clients.h"
 #include "storage/locks/locks.h"
 
@@ -39,6 +40,11 @@ class LockWaits final : public WaitOwner, public LockCallers {
   // Parks the client of a request that Acquire has queued.
   void Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
 
+  // A request that would have waited was refused, as it would have waited for itself.
+  void CountDeadlock(const OpenLocks& asked);
+  LockWaitStatistics& statistics() { return statistics_; }
+  const LockWaitStatistics& statistics() const { return statistics_; }
+
   bool any_cancelled() const { return !cancelled_.empty(); }
   void Cancel();  // what has been noted
   // The key holds something else now.
@@ -59,6 +65,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
   const Uses on_;
   std::vector<uint64_t> cancelled_;
   std::set<LockName> taken_;
+  LockWaitStatistics statistics_;
 };
 
 }  // namespace sluice

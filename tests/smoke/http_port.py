@@ -117,7 +117,7 @@ def test_figures_are_those_of_the_server():
 
 
 def test_hand_over_is_measured():
-    with WithHttp() as it:
+    with WithHttp("--metrics-prefixes", "k l") as it:
         holder, waiter = client(it.server), client(it.server)
         holder.call("LOCK.ACQUIRE", "l", "one", "LEASE", "60000")
         waiter.send(b"LOCK.ACQUIRE l two LEASE 60000 WAIT 60000\r\n")
@@ -126,6 +126,9 @@ def test_hand_over_is_measured():
         assert waiter.replies(1)[0].startswith(b"*")
         assert it.value("sluice_lock_hand_over_seconds_count") == 1
         assert it.value("sluice_locks_handed_over_total") == 1
+        assert it.value("sluice_lock_wait_seconds_count") == 1
+        waited = it.value('sluice_lock_prefix_wait_seconds_sum{prefix="l"}')
+        assert 0 <= waited == it.value("sluice_lock_wait_seconds_sum") < 60
 
 
 def test_not_ready_while_nothing_can_be_saved():

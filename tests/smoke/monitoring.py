@@ -65,7 +65,7 @@ def running(*words):
 def busy_server():
     """A server that has done a bit of everything, and the port of its pages."""
     port = free_port()
-    with Checked("--http-port", port, "--appendonly", "yes", tcp=True) as server:
+    with Checked("--http-port", port, "--appendonly", "yes", "--metrics-prefixes", "l", tcp=True) as server:
         one = client(server)
         for words in (("SET", "a", "1"), ("SET", "b", "1", "PX", "5"), ("GET", "nothing"), ("HSET", "a", "f", "v"),
                       ("LOCK.ACQUIRE", "l", "me", "LEASE", "60000"), ("LIMIT.POLICY", "SET", "p", "WINDOW", "1", "60000"),

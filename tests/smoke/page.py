@@ -137,6 +137,12 @@ def test_a_lock_is_handed_over():
         browser.until("return document.getElementById('waits-some').hidden")
         browser.until("return document.querySelector('#locks tbody').innerText.includes('bob')")
         assert "alice" not in browser.text("#locks tbody")
+        # A wait is told of when it is over.
+        browser.until("return document.getElementById('locks-waited').innerText.includes('1 request waited and had the lock')")
+        call(one, "CONFIG", "SET", "metrics-prefixes", "<b>: door:")
+        call(one, "LOCK.ACQUIRE", "door:1", "alice", "LEASE", 60000, "WAIT", 1)
+        browser.until("return document.getElementById('locks-waited').innerText.includes('door:… 1 waited in vain (1 timed out)')")
+        assert browser.run("return document.querySelectorAll('#locks-waited li').length") == 2
 
 
 def test_a_chain_of_waits():

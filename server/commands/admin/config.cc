@@ -23,6 +23,7 @@
 #include "server/engine/defragmenter.h"
 #include "server/engine/script_engine.h"
 #include "server/limits/limit_service.h"
+#include "server/locks/lock_service.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
 #include "server/snapshots/snapshots.h"
@@ -78,6 +79,7 @@ void ConfigSet(CommandCall& call) {
 void ResetStat(CommandCall& call) {
   call.part<Statistics>() = {};
   call.part<LimitService>().statistics() = {};
+  call.part<LockService>().wait_statistics().Reset();
   call.part<CommandCounts>().Reset();
   call.part<ScriptEngine>().cache().ResetStatistics();
   call.part<MemoryLimit>().ResetStatistics();

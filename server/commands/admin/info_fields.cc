@@ -258,6 +258,19 @@ constexpr InfoFieldRow kInfoFieldsRows[] = {
     {"Locks", "locks_restart_grace", "",
      "1 while names without a known owner are held back after a restart"},
     {"Locks", "locks_restart_grace_left_ms", "ms", "for so long yet"},
+    {"Locks", "locks_wait_count", "",
+     "requests that waited and had their lock then; this and those that follow: since the start or "
+     "CONFIG RESETSTAT"},
+    {"Locks", "locks_wait_ms_sum", "ms", "so long they waited, in all"},
+    {"Locks", "locks_wait_ms_percentiles", "ms",
+     "so long they waited: the percentiles that `latency-tracking-info-percentiles` names"},
+    {"Locks", "locks_wait_in_vain", "",
+     "requests that waited for nothing: `timeout`, `turned_away` (CLIENT UNBLOCK, a later request "
+     "of the owner, a key of another type), `closed` (the client has gone), `deadlock` (refused at "
+     "once)"},
+    {"Locks", "locks_wait_prefix_*", "",
+     "of each prefix in `metrics-prefixes`: `count`, `ms_sum`, percentiles (ms), and those in "
+     "vain"},
     {"Turns", "turns", "", "turns of the loop since the start or CONFIG RESETSTAT"},
     {"Turns", "turn_cpu_us_p50", "µs", "CPU time of a turn: half are below"},
     {"Turns", "turn_cpu_us_p99", "µs", "99 % are below"},

@@ -131,6 +131,42 @@ void WriteDefragmentation(const Defragmenter& defragmenter, InfoText& text) {
   text.Field("current_active_defrag_time", defragmenter.running_ms());
 }
 
+// The percentiles that latency-tracking-info-percentiles names; the unit is in the field's name.
+std::string PercentilesText(const Parts& parts, const Histogram& histogram) {
+  std::string shown;
+  for (const double percent : parts.Get<Config>().settings().latency_tracking_percentiles) {
+    ConcatTo(shown, shown.empty() ? "p" : ",p", ShortText(percent), '=',
+             histogram.Percentile(percent));
+  }
+  return shown;
+}
+
+std::string InVainText(const LockWaitStatistics::Waits& waits) {
+  std::string shown;
+  for (size_t i = 0; i < kLockWaitInVainWords.size(); ++i) {
+    ConcatTo(shown, i == 0 ? "" : ",", kLockWaitInVainWords[i], '=', waits.in_vain[i]);
+  }
+  return shown;
+}
+
+// How long requests waited for the locks that they then had, in ms, and which waited in vain: of
+// all, and a line for each of metrics-prefixes. Since the start or CONFIG RESETSTAT.
+void WriteLockWaits(const Parts& parts, InfoText& text) {
+  const LockWaitStatistics& statistics = parts.Get<LockService>().wait_statistics();
+  const Histogram& granted_ms = statistics.all().granted_ms;
+  text.Field("locks_wait_count", granted_ms.count());
+  text.Field("locks_wait_ms_sum", granted_ms.sum());
+  text.Field("locks_wait_ms_percentiles", PercentilesText(parts, granted_ms));
+  text.Field("locks_wait_in_vain", InVainText(statistics.all()));
+  for (const LockWaitStatistics::OfPrefix& each : statistics.by_prefix()) {
+    const Histogram& waited_ms = each.waits.granted_ms;
+    const std::string percentiles = PercentilesText(parts, waited_ms);
+    text.Field(Concat("locks_wait_prefix_", SafeName(each.prefix)), "count=", waited_ms.count(),
+               ",ms_sum=", waited_ms.sum(), percentiles.empty() ? "" : ",", percentiles, ',',
+               InVainText(each.waits));
+  }
+}
+
 }  // namespace
 
 // Redis's fields in its order, then ours. A field that counts what never happens is 0.
@@ -226,6 +262,7 @@ void WriteLocks(const Parts& parts, InfoText& text) {
   const int64_t grace_left_ms = parts.Get<LockService>().GraceLeftMs();
   text.Field("locks_restart_grace", grace_left_ms > 0 ? 1 : 0);
   text.Field("locks_restart_grace_left_ms", grace_left_ms);
+  WriteLockWaits(parts, text);
 }
 
 // A turn of the loop: what was ready was read, run and answered. Its CPU time bounds how long any

@@ -82,6 +82,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
     return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
   }
   if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open, shape);
+  if (result.outcome == AcquireOutcome::kDeadlock) service.waits().CountDeadlock(open);
   if (result.outcome != AcquireOutcome::kGranted) {
     return call.reply.Error(Refusal(result.outcome));
   }

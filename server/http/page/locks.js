@@ -135,6 +135,32 @@ function forgetLocks(words) {
   setText($('locks-count'), '');
 }
 
+// --- how long requests waited, in all and by prefix: since the start or CONFIG RESETSTAT
+
+const IN_VAIN_WORDS = {timeout: 'timed out', turned_away: 'turned away', closed: 'gone', deadlock: 'in a circle'};
+
+// Empty: none has waited.
+function waitedWords(waits) {
+  const inVain = Object.entries(waits.in_vain).filter(([, number]) => number > 0);
+  const all = inVain.reduce((sum, [, number]) => sum + number, 0);
+  const why = inVain.map(([reason, number]) => `${count(number)} ${IN_VAIN_WORDS[reason]}`).join(', ');
+  const had = waits.count === 0 ? '' : `${plural(waits.count, 'request', 'requests')} waited and had the lock: half within `
+    + `${micros(1000 * waits.p50_ms)}, 99 % within ${micros(1000 * waits.p99_ms)}`;
+  return [had, all > 0 ? `${count(all)} waited in vain (${why})` : ''].filter(Boolean).join('; ');
+}
+
+function showLockWaits(waits) {
+  const lines = [['', waitedWords(waits)], ...waits.prefixes.map((each) => [each.prefix, waitedWords(each)])]
+    .filter(([, words]) => words !== '');
+  const list = $('locks-waited');
+  const signature = JSON.stringify(lines);
+  if (list.signature === signature) return;
+  list.signature = signature;
+  show(list, lines.length > 0);
+  list.replaceChildren(...lines.map(([prefix, words]) => el('li', {},
+    prefix === '' ? '' : el('span', {class: 'tag'}, `${prefix}…`), prefix === '' ? '' : ' ', words)));
+}
+
 function passedWords(passed) {
   return passed > 0 ? `${plural(passed, 'name was', 'names were')} passed over: too long, or the glob takes too much time.` : '';
 }

@@ -46,6 +46,7 @@ function showOverview(all) {
   setText($('place'), placeWords(all));
   showTitle();
   showTiles(all);
+  showLockWaits(all.lock_waits);
   showDisk(all);
   showDatabases(all.databases);
 }

@@ -64,6 +64,11 @@ constexpr SetCase kSetCases[] = {
     {"maxmemory", "10%", "argument must be a memory value", "0"},
     {"maxmemory", "0", "", "0"},
     {"evict-never", "lock:* count:?", "", "lock:* count:?"},
+    {"metrics-prefixes", "door: tür:", "", "door: tür:"},
+    {"metrics-prefixes", "", "", ""},
+    {"metrics-prefixes", " a  b ", "", "a b"},
+    {"metrics-prefixes", "a b a", "a prefix is there twice", ""},
+    {"metrics-prefixes", "a \xff", "a prefix has to be UTF-8", ""},
     {"save", "900 1 60 1000", "", "900 1 60 1000"},
     {"save", "900", "Invalid save parameters", "3600 1 300 100 60 10000"},
     {"save", "0 1", "Invalid save parameters", "3600 1 300 100 60 10000"},
@@ -98,6 +103,24 @@ TEST(Config, SetsOrSaysWhyNot) {
     EXPECT_EQ(answer.empty() ? answer : answer.substr(reason + 3), c.fault) << c.name << c.value;
     EXPECT_EQ(Get(config, c.name), c.shown) << c.name << ' ' << c.value;
   }
+}
+
+TEST(Config, PrefixesOfMetricsAreBounded) {
+  MemoryDisk disk;
+  Config config(disk);
+  const auto set = [&](const std::string& value) {
+    const std::string answer = config.Set({{"metrics-prefixes", value}});
+    return answer.empty() ? answer : answer.substr(answer.find(" - ") + 3);
+  };
+  EXPECT_EQ(set(std::string(64, 'p')), "");
+  EXPECT_EQ(set(std::string(65, 'p')), "a prefix has at most 64 bytes");
+  std::string many = "0";
+  for (size_t i = 1; i < kMetricsPrefixesMax; ++i) many += Concat(' ', i);
+  EXPECT_EQ(set(many), "");
+  EXPECT_EQ(set(Concat(many, " x")), "there may be 32 prefixes");
+  EXPECT_EQ(Get(config, "metrics-prefixes"), many);
+  // A file can have a space in a word, which CONFIG GET could not show.
+  EXPECT_EQ(config.SetAtStart("metrics-prefixes", {"a b", "c"}), "a prefix has no spaces");
 }
 
 TEST(Config, NamesAreCheckedBeforeValues) {

@@ -414,6 +414,17 @@ const ActingRow kActing[] = {
        EXPECT_LE(memory.memory_bytes(), 10'000u);
        EXPECT_GT(memory.size(), 10u);
      }},
+    {{"metrics-prefixes"},
+     [](Running& server) {
+       server.Text("LOCK.ACQUIRE door:1 me LEASE 1000");
+       TestClient& other = server.engine.Connect();
+       other.Send({"LOCK.ACQUIRE", "door:1", "other", "LEASE", "1000", "WAIT", "100"});
+       server.Set("metrics-prefixes", "door:");
+       server.engine.AdvanceTime(100);
+       EXPECT_THAT(server.Text("INFO locks"),
+                   HasSubstr("locks_wait_prefix_door_:count=0,ms_sum=0,p50=0,p99=0,p99.9=0,"
+                             "timeout=1,turned_away=0,closed=0,deadlock=0\\r"));
+     }},
 };
 
 // Shown by another test, which is read here for the option's name.

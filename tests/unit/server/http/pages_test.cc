@@ -7,6 +7,7 @@
 #include "protocol/text/concat.h"
 #include "server/http/text/base64.h"
 #include "server/limits/limit_service.h"
+#include "server/locks/lock_service.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
@@ -93,6 +94,60 @@ TEST_F(PagesTest, LocksAndWaits) {
   Run({"lock.release", "door", "alice"});
   EXPECT_TRUE(Has(Text("/api/waits"), R"("locks":[])"));
   EXPECT_TRUE(Has(Text("/api/locks"), R"("text":"bob")"));
+}
+
+// A wait counts when it is over, by the engine's time, for the longest prefix of its name.
+TEST_F(PagesTest, WaitsForLocksAreCounted) {
+  Run({"config", "set", "metrics-prefixes", "door: door:front: yard:"});
+  TestClient& other = Connect();
+  for (const char* const name : {"door:front:1", "door:1", "gate"}) {
+    Run({"lock.acquire", name, "alice", "lease", "60000"});
+    other.Send({"lock.acquire", name, "bob", "lease", "1000", "wait", "9000"});
+    AdvanceTime(200);
+    Run({"lock.release", name, "alice"});
+  }
+  Run({"lock.acquire", "door:2", "alice", "lease", "60000"});
+  other.Send({"lock.acquire", "door:2", "bob", "lease", "1000", "wait", "300"});
+  AdvanceTime(300);
+  const std::string metrics = Text("/metrics");
+  for (const std::string_view line : {
+           "sluice_lock_wait_seconds_bucket{le=\"0.05\"} 0\n",
+           "sluice_lock_wait_seconds_bucket{le=\"0.25\"} 3\n",
+           "sluice_lock_wait_seconds_sum 0.6\n",
+           "sluice_lock_wait_seconds_count 3\n",
+           "sluice_lock_waits_in_vain_total{reason=\"timeout\"} 1\n",
+           "sluice_lock_waits_in_vain_total{reason=\"closed\"} 0\n",
+           "sluice_lock_prefix_wait_seconds_count{prefix=\"door:\"} 1\n",
+           "sluice_lock_prefix_wait_seconds_sum{prefix=\"door:front:\"} 0.2\n",
+           "sluice_lock_prefix_wait_seconds_bucket{prefix=\"door:front:\",le=\"0.25\"} 1\n",
+           "sluice_lock_prefix_wait_seconds_count{prefix=\"yard:\"} 0\n",
+           "sluice_lock_prefix_waits_in_vain_total{prefix=\"door:\",reason=\"timeout\"} 1\n",
+           "sluice_lock_prefix_waits_in_vain_total{prefix=\"yard:\",reason=\"timeout\"} 0\n",
+       })
+    EXPECT_TRUE(Has(metrics, line)) << line << metrics;
+  const std::string overview = Text("/api/overview");
+  EXPECT_TRUE(Has(overview, R"("lock_waits":{"count":3,"p50_ms":200,"p99_ms":200,"most_ms":200,)"
+                            R"("in_vain":{"timeout":1,"turned_away":0,"closed":0,"deadlock":0})"))
+      << overview;
+  EXPECT_TRUE(Has(overview, R"({"prefix":"door:","count":1,"p50_ms":200)")) << overview;
+  Run({"config", "set", "metrics-prefixes", ""});
+  EXPECT_FALSE(Has(Text("/metrics"), "sluice_lock_prefix"));
+}
+
+// Prefixes that can hardly be longer, with waits of every length: a scrape stays small.
+TEST_F(PagesTest, PrefixesAreBounded) {
+  std::string prefixes;
+  for (char first = 'A'; first < 'A' + 32; ++first)
+    prefixes += Concat(first == 'A' ? "" : " ", std::string(1, first), std::string(63, '"'));
+  EXPECT_EQ(Run({"config", "set", "metrics-prefixes", prefixes}).text, "OK");
+  LockWaitStatistics& statistics = engine().part<LockService>().wait_statistics();
+  for (int64_t ms = 1; ms < int64_t{1} << 46; ms *= 2) {
+    for (const auto& each : statistics.by_prefix()) {
+      statistics.CountGranted({LockName(LockNameView{0, each.prefix})}, ms);
+    }
+  }
+  EXPECT_LT(Text("/metrics").size(), 150'000u);
+  EXPECT_LT(Text("/api/overview").size(), 20'000u);
 }
 
 // A walk by cursors gives each lock once, whatever the glob leaves out.

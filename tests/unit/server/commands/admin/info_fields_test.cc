@@ -74,7 +74,7 @@ TEST(InfoFields, EachFieldHasARowAndEachRowAField) {
   MemoryDisk disk;
   TestEngine::Options options;
   options.disk = &disk;
-  options.config = {{"appendonly", "yes"}};
+  options.config = {{"appendonly", "yes"}, {"metrics-prefixes", "door:"}};
   Seen seen;
   {
     TestEngine server(options);
