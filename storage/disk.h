@@ -31,11 +31,17 @@ class DiskFile {
   virtual int Lock() = 0;
 };
 
-// Which file or folder a path names. It stays the same while that is there; while a file is open no
-// other has the same.
+// Which file or folder a path names, and when it was written last. Device and number stay the same
+// while it is there; while a file is open no other has the same, later another may.
 struct DiskIdentity {
   uint64_t device = 0;
   uint64_t number = 0;
+  uint64_t bytes = 0;
+  int64_t written_ns = 0;  // Unix time, as the system notes it
+  bool IsSameFile(const DiskIdentity& other) const {
+    return device == other.device && number == other.number;
+  }
+  // The same file, and not written since.
   bool operator==(const DiskIdentity&) const = default;
 };
 

@@ -124,7 +124,10 @@ int SystemDisk::MakeFolder(const std::string& path) {
 int SystemDisk::Identify(const std::string& path, DiskIdentity& identity) {
   struct stat about;
   if (::stat(path.c_str(), &about) != 0) return errno;
-  identity = {.device = about.st_dev, .number = about.st_ino};
+  identity = {.device = about.st_dev,
+              .number = about.st_ino,
+              .bytes = static_cast<uint64_t>(about.st_size),
+              .written_ns = about.st_mtim.tv_sec * int64_t{1'000'000'000} + about.st_mtim.tv_nsec};
   return 0;
 }
 

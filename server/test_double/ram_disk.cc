@@ -64,7 +64,8 @@ int RamDisk::Remove(const std::string& path) { return files_.erase(path) > 0 ? 0
 int RamDisk::Identify(const std::string& path, DiskIdentity& identity) {
   const auto found = files_.find(path);
   if (found == files_.end()) return ENOENT;
-  identity = {.number = reinterpret_cast<uintptr_t>(found->second.get())};
+  identity = {.number = reinterpret_cast<uintptr_t>(found->second.get()),
+              .bytes = found->second->size()};
   return 0;
 }
 

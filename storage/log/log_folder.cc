@@ -70,7 +70,7 @@ Fault LogFolder::Lock() {
   file->Append(Concat(process_id_, "\n"), written);
   lock_ = std::move(file);
   watch_.known.clear();
-  Know(path);
+  Know(path, /*is_written_once=*/false);
   return {};
 }
 
@@ -81,7 +81,8 @@ Fault LogFolder::Lock() {
 bool LogFolder::Watch::IsAsItWas(const Known& known) const {
   DiskIdentity now;
   const int fault = disk->Identify(known.path, now);
-  if (fault == 0) return now == known.identity;
+  if (fault == 0)
+    return known.is_written_once ? now == known.identity : now.IsSameFile(known.identity);
   return fault != ENOENT && fault != ENOTDIR;
 }
 
@@ -91,8 +92,8 @@ bool LogFolder::IsOurs(const std::string& path) const {
 }
 
 // One that is gone already is lost.
-void LogFolder::Know(const std::string& path) {
-  Known known{.path = path, .identity = {}};
+void LogFolder::Know(const std::string& path, bool is_written_once) {
+  Known known{.path = path, .identity = {}, .is_written_once = is_written_once};
   const int fault = disk_.Identify(path, known.identity);
   if (fault == 0 || fault == ENOENT) watch_.known.push_back(std::move(known));
   ++watch_.number;
@@ -101,14 +102,16 @@ void LogFolder::Know(const std::string& path) {
 void LogFolder::KnowFiles() {
   watch_.known.resize(std::min<size_t>(watch_.known.size(), 1));
   if (manifest_.files.empty()) return;
-  Know(ManifestPath());
-  for (const Manifest::File& file : Files()) Know(PathOf(file));
+  Know(ManifestPath(), /*is_written_once=*/true);
+  for (const Manifest::File& file : Files()) {
+    Know(PathOf(file), /*is_written_once=*/file.kind == Manifest::Kind::kBase);
+  }
 }
 
 std::string LogFolder::Watch::WhatIsLost() const {
   for (const Known& file : known) {
     if (!IsAsItWas(file))
-      return Concat(disk->Absolute(file.path), " was removed, replaced or moved");
+      return Concat(disk->Absolute(file.path), " was removed, replaced, moved or written over");
   }
   return {};
 }

@@ -79,6 +79,7 @@ class LogFolder {
   struct Known {
     std::string path;
     DiskIdentity identity;
+    bool is_written_once = false;  // manifest and base, unlike what is appended to
   };
   struct Watch {
     Disk* disk = nullptr;
@@ -99,7 +100,7 @@ class LogFolder {
   Fault Lock();
   std::string LockPath() const { return folder_ + "/sluice.lock"; }
   bool IsOurs(const std::string& path) const;
-  void Know(const std::string& path);
+  void Know(const std::string& path, bool is_written_once);
   void KnowFiles();
   std::string BegunPath() const { return folder_ + "/sluice.begun"; }
   void SettleBegun();

@@ -115,7 +115,7 @@ class MemoryDisk : public Disk {
     identity = {};
     if (folders_.contains(Absolute(path))) return 0;
     if (!files.contains(Absolute(path))) return ENOENT;
-    identity = {.number = NumberOf(Absolute(path))};
+    identity = {.number = NumberOf(Absolute(path)), .bytes = files.at(Absolute(path)).size()};
     return 0;
   }
   int SyncFolder(const std::string& path) override {

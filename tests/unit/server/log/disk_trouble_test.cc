@@ -259,6 +259,17 @@ TEST(DiskTrouble, ALogThatIsReplacedUnderItsServerIsWrittenAnew) {
   });
 }
 
+// The file is the same one: what it holds is not.
+TEST(DiskTrouble, ALogThatIsWrittenOverIsWrittenAnew) {
+  for (const std::string fsync : {"always", "everysec", "no"}) {
+    for (const std::string file : {"manifest", "1.base.rdb"}) {
+      ExpectNoticed(fsync, [&](MemoryDisk& disk) {
+        disk.files["/appendonlydir/appendonly.aof." + file].clear();
+      });
+    }
+  }
+}
+
 // It is no log's, and stays: numbers of new files are above all that are there.
 TEST(DiskTrouble, WhatSomebodyPutsThereIsNotWrittenOver) {
   MemoryDisk disk;
