@@ -1,6 +1,7 @@
 // See log.h.
 #include "server/net/log.h"
 
+#include <fcntl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +30,10 @@ Fault Log::Open(const std::string& path, std::string_view level, Reader otherwis
   set_level(level);
   otherwise_ = std::move(otherwise);
   if (path.empty()) return {};
-  file_ = std::fopen(path.c_str(), "ae");
+  // A pipe that nothing reads, or not fast enough, would hold the server up.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+  const int descriptor = ::open(path.c_str(), kFlags, 0666);
+  if (descriptor >= 0) file_ = ::fdopen(descriptor, "a");
   if (!file_) return Concat("can't open the log file '", path, "': ", std::strerror(errno));
   return {};
 }

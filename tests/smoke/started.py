@@ -466,6 +466,14 @@ def test_configurations_that_are_no_files():
                 assert why in said and str(path) in said, (words, said)
 
 
+def test_a_log_file_that_nothing_reads():
+    with tempfile.TemporaryDirectory() as name:
+        pipe = pathlib.Path(name) / "pipe"
+        os.mkfifo(pipe)
+        said = refused("--port", free_port(), "--dir", name, "--logfile", pipe)
+        assert f"can't open the log file '{pipe}'" in said, said
+
+
 def test_a_repair_follows_no_link():
     with tempfile.TemporaryDirectory() as name:
         script_log(name, 0)

@@ -395,6 +395,11 @@ def test_files_are_read_again():
         assert "Changed files: the TLS certificates and keys have been read again" in server.output(100_000)
         copies[0].unlink()
         assert secured(server).call("PING") == ("+", b"PONG")
+        os.mkfifo(copies[0])
+        fault = control.call("CONFIG", "SET", "tls-cert-file", copies[0])
+        assert b"Unable to update TLS configuration. Check server logs." in fault[1], fault
+        assert "it is no regular file" in server.output(100_000)
+        assert secured(server).call("PING") == ("+", b"PONG") == control.call("PING")
 
 
 # --- options
@@ -442,9 +447,12 @@ def test_port_moves():
 def test_starts_not():
     """What is missing is said, and the server does not start without it."""
     folder = tempfile.mkdtemp(prefix="sluice-tls-")
+    pipe = pathlib.Path(folder) / "pipe"
+    os.mkfifo(pipe)
     wrong = [(["--tls-port", free_port()], "No tls-cert-file configured!"),
              (files.options(free_port())[:-2], "Either tls-ca-cert-file or tls-ca-cert-dir must be"),
-             (files.options(free_port(), (files.server[0], files.client[1])), "Failed to load private key")]
+             (files.options(free_port(), (files.server[0], files.client[1])), "Failed to load private key"),
+             (files.options(free_port(), (pipe, files.server[1])), "pipe: it is no regular file")]
     for options, sentence in wrong:
         done = subprocess.run([Chosen.program, "--port", "0", "--dir", folder, *map(str, options)],
                               capture_output=True, text=True, timeout=PATIENCE, check=False)

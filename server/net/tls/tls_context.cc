@@ -5,6 +5,8 @@
 // it is refused, whoever has signed it.
 #include "server/net/tls/tls_context.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <string_view>
@@ -74,6 +76,17 @@ int GivePassPhrase(char* into, int size, int, void* phrase) {
   if (given.size() > static_cast<size_t>(size)) return -1;
   std::memcpy(into, given.data(), given.size());
   return static_cast<int>(given.size());
+}
+
+// A pipe in the place of a file would hold the server up.
+std::string CheckFiles(SSL_CTX&, const Settings& settings) {
+  for (const std::string* path : {&settings.tls_cert_file, &settings.tls_key_file,
+                                  &settings.tls_ca_cert_file, &settings.tls_dh_params_file}) {
+    struct stat about;
+    if (path->empty() || ::stat(path->c_str(), &about) != 0 || S_ISREG(about.st_mode)) continue;
+    return Concat("Failed to load ", *path, ": it is no regular file");
+  }
+  return {};
 }
 
 std::string LoadKeyPair(SSL_CTX& context, const Settings& settings) {
@@ -171,8 +184,8 @@ std::string SetManners(SSL_CTX& context, const Settings&) {
 }
 
 // In the order in which Redis complains.
-constexpr Step kSteps[] = {CheckNames,      SetProtocols, SetManners,  LoadKeyPair,
-                           LoadAuthorities, SetCiphers,   SetSessions, LoadDhParameters};
+constexpr Step kSteps[] = {CheckNames,      CheckFiles, SetProtocols, SetManners,      LoadKeyPair,
+                           LoadAuthorities, SetCiphers, SetSessions,  LoadDhParameters};
 
 }  // namespace
 
