@@ -46,7 +46,7 @@ class LockWaitStatistics {
   };
 
   // Takes the place of those before. A prefix that stays keeps its counts, a new one begins with
-  // none. Precondition: kMetricsPrefixesMax at most, all different, none empty.
+  // none. Requires: kMetricsPrefixesMax at most, all different, none empty.
   void SetPrefixes(std::span<const std::string> prefixes);
   // O(names * prefixes).
   void CountGranted(const LockNames& names, int64_t waited_ms);

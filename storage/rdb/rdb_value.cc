@@ -241,11 +241,21 @@ bool IsDump(std::string_view dump) {
          LittleEndian(dump.substr(crc_at)) == Crc64(dump.substr(0, crc_at));
 }
 
-std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context) {
-  RdbReader reader(dump.substr(0, dump.size() - kRdbFooterBytes));
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context,
+                                 bool& all_ended) {
+  all_ended = false;
+  dump.remove_suffix(kRdbFooterBytes);
+  RdbReader reader(dump);
   const RdbType type = RdbTypeOf(reader.Byte(), false);
   if (reader.failed()) return std::nullopt;
-  return ReadRdbValue(type, reader, context);
+  std::optional<RdbValue> value = ReadRdbValue(type, reader, context);
+  if (value || reader.failed()) return value;
+  // Sound, and nothing is in it: was there something before fields ended?
+  RdbContext before = context;
+  before.now = BeforeAllDeadlines(context.now);
+  RdbReader again(dump.substr(1));
+  all_ended = ReadRdbValue(type, again, before).has_value();
+  return std::nullopt;
 }
 
 }  // namespace sluice

@@ -56,7 +56,8 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 std::string WriteDump(const Entry& entry, const RdbContext& context);
 // Whether its frame is sound: of a version that is known, and with the right checksum.
 bool IsDump(std::string_view dump);
-// Requires: IsDump(dump).
-std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context);
+// Null where there is no value; `all_ended`: of a hash, as all of its fields have ended. Requires:
+// IsDump(dump).
+std::optional<RdbValue> ReadDump(std::string_view dump, const RdbContext& context, bool& all_ended);
 
 }  // namespace sluice

@@ -88,7 +88,8 @@ void Copy(RedisClient& client, RdbWorld& world) {
     for (const Reply& name : names.elements) {
       const std::string dump = client.Run({"DUMP", name.text})->text;
       ASSERT_TRUE(IsDump(dump)) << name.text;
-      std::optional<RdbValue> value = ReadDump(dump, context);
+      bool all_ended;
+      std::optional<RdbValue> value = ReadDump(dump, context, all_ended);
       ASSERT_TRUE(value) << name.text;
       const int64_t ms = client.Run({"PEXPIRETIME", name.text})->integer;
       PutRdbValue(world.keyspace().db(db), world.Key(name.text), *std::move(value),

@@ -114,6 +114,12 @@ bool IsLikely(const CommandCall& call, const RdbValue& value) {
   return LimitIsLikely(limiter.state(), limiter.log(), call.now);
 }
 
+// The value is over already: what it was to replace goes all the same.
+void RestoreNothing(CommandCall& call, HashedKey key) {
+  DeleteAsEffect(call, key);
+  call.reply.Ok();
+}
+
 // Options, then IsRestorable, then the decoded value. A payload with a sound checksum and a
 // senseless inside is "Bad data format", with the old value still in place: it is replaced only at
 // the end.
@@ -126,18 +132,18 @@ void Restore(CommandCall& call) {
   if (options.failed()) return call.reply.Error(options.error());
   const HashedKey key = call.Key(1);
   if (!IsRestorable(call, key, args)) return;
-  std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call));
+  bool all_ended;
+  std::optional<RdbValue> value = ReadDump(call.args[3], RdbContextOf(call), all_ended);
+  if (all_ended) return RestoreNothing(call, key);
   // Nothing is touched so far, and the key may hold what it held.
   if (!value || !IsLikely(call, *value)) return call.reply.Error("ERR Bad data format");
   // A lock ends by its leases alone.
   if (value->is_lock() && args.ttl_ms != 0) return call.reply.Error(kLockHasNoTtl);
 
   const Deadline deadline = DeadlineOf(call, args);
-  if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock()) {
-    // Over already, as a lock without a holder is: what it was to replace goes all the same.
-    DeleteAsEffect(call, key);
-    return call.reply.Ok();
-  }
+  // A lock without a holder is over, too.
+  if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock())
+    return RestoreNothing(call, key);
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
   if (call.db.counts_accesses()) {
     if (args.frequency) {

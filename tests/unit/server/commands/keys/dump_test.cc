@@ -79,6 +79,17 @@ TEST_F(DumpTest, RestoredIsWhatWasDumped) {
   }
 }
 
+TEST_F(DumpTest, AHashWhoseFieldsHaveEndedIsNoKey) {
+  Line("HSET h f v");
+  Line("HPEXPIRE h 200 FIELDS 1 f");
+  const std::string dump = Dump("h");
+  Line("SET old v");
+  server().AdvanceTime(200);
+  EXPECT_EQ(Run({"RESTORE", "copy", "0", dump}).ToText(), "+OK");
+  EXPECT_EQ(Run({"RESTORE", "old", "0", dump, "REPLACE"}).ToText(), "+OK");
+  EXPECT_EQ(Run({"EXISTS", "copy", "old"}).integer, 0);
+}
+
 TEST_F(DumpTest, GroupsComeBackWhole) {
   Make();
   Run({"RESTORE", "copy", "0", Dump("stream")});
