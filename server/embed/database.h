@@ -62,13 +62,13 @@ struct Options {
   TimeSource* time = nullptr;
   // Where the log and snapshots are, as the server writes them; it is made if it is missing, and
   // belongs to one database or server at a time. Empty: nothing outlives the database.
-  std::string directory;
+  std::string directory = {};
   // Options as in sluice.conf: {{"appendfsync", "always"}, {"notify-keyspace-events", "Ex"}}.
-  std::vector<std::pair<std::string, std::string>> settings;
+  std::vector<std::pair<std::string, std::string>> settings = {};
   // All choices come from it, so that a run can be repeated. None: from the system.
-  std::optional<uint64_t> seed;
+  std::optional<uint64_t> seed = {};
   // Gets each line of the server's log; called from within any call, and calls nothing of ours.
-  std::function<void(std::string_view line)> log;
+  std::function<void(std::string_view line)> log = {};
 };
 
 // The answer to a command that may wait. Destroying it ends the wait. It may outlive its database:
@@ -125,7 +125,7 @@ struct LockOptions {
   bool shared = false;  // a reader: others may be, too
   int64_t permits = 0;  // so many of `of`: a semaphore
   int64_t of = 0;
-  std::string label;  // what LOCK.INFO shows
+  std::string label = {};  // what LOCK.INFO shows
 };
 
 // A lock that is held, or was not to be had: in an `if` it is whether it is held. The destructor

@@ -165,6 +165,8 @@ class Server {
   // Returns when clients are served. An error sentence (a port that is taken, a damaged file, an
   // option that does not exist ...), or empty.
   std::string Start(ServerOptions options = {});
+  // A template, so that g++ takes {.settings = ...} for options.
+  template <class = void>
   std::string Start(std::initializer_list<std::pair<std::string, std::string>> settings) {
     return Start(ServerOptions{.settings = {settings.begin(), settings.end()}});
   }
