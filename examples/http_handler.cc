@@ -36,7 +36,8 @@ std::string Respond(sluice::Database& db, const std::string& client) {
                      "RateLimit: \"default\";r=" + Number(verdict.remaining) +
                      ";t=" + Number(reset_s) + "\r\nConnection: close\r\n";
   if (verdict) return "HTTP/1.1 200 OK\r\n" + head + "Content-Length: 6\r\n\r\nhello\n";
-  head += "Retry-After: " + Number((verdict.retry_after.count() + 999) / 1000) + "\r\n";
+  if (verdict.retry_after)  // it will fit some time
+    head += "Retry-After: " + Number((verdict.retry_after->count() + 999) / 1000) + "\r\n";
   return "HTTP/1.1 429 Too Many Requests\r\n" + head + "Content-Length: 9\r\n\r\nslow down";
 }
 

@@ -56,11 +56,16 @@ class Digits {
   char* end_;
 };
 
+// LIMIT.TAKE says -1 of what never fits.
+std::optional<Millis> RetryAfter(int64_t retry_ms) {
+  return retry_ms < 0 ? std::nullopt : std::optional(Millis(retry_ms));
+}
+
 Verdict VerdictOf(const EmbeddedEngine::Taken& taken) {
   return {.allowed = taken.allowed,
           .limit = taken.limit,
           .remaining = taken.remaining,
-          .retry_after = Millis(taken.retry_ms),
+          .retry_after = RetryAfter(taken.retry_ms),
           .reset_after = Millis(taken.reset_ms),
           .reset_at = Millis(taken.reset_at_ms)};
 }
@@ -125,7 +130,7 @@ struct DatabaseCore::VerdictSink final : NullSink {
       verdict.allowed = values[0] == 1;
       verdict.limit = values[1];
       verdict.remaining = values[2];
-      verdict.retry_after = Millis(values[3]);
+      verdict.retry_after = RetryAfter(values[3]);
       verdict.reset_after = Millis(values[4]);
       verdict.reset_at = Millis(values[5]);
     } else if (verdict.error.empty()) {

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -74,12 +75,13 @@ struct Limit {
 // A limit's answer to a request. In an `if` it is whether the request is allowed.
 struct Verdict {
   bool allowed = false;
-  int64_t limit = 0;       // the most that an unused one grants at once
-  int64_t remaining = 0;   // now
-  Millis retry_after{0};   // until this cost would fit; negative: it never can
+  int64_t limit = 0;      // the most that an unused one grants at once
+  int64_t remaining = 0;  // now
+  // Until this cost would fit: 0 if it did. None: it never can, or nothing was decided.
+  std::optional<Millis> retry_after = {};
   Millis reset_after{0};   // until the limit is whole again
   Millis reset_at{0};      // the same, since 1970
-  std::string error = {};  // why nothing could be decided: the key holds something else, ...
+  std::string error = {};  // why nothing was decided: the key holds something else, ...
   explicit operator bool() const { return allowed; }
 };
 

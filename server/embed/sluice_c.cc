@@ -338,7 +338,7 @@ int sluice_take(sluice_db* db, const char* key, size_t key_size, const char* alg
     *verdict = {.allowed = taken.allowed ? 1 : 0,
                 .limit = taken.limit,
                 .remaining = taken.remaining,
-                .retry_after_ms = taken.retry_after.count(),
+                .retry_after_ms = taken.retry_after.value_or(sluice::Millis(-1)).count(),
                 .reset_after_ms = taken.reset_after.count(),
                 .reset_at_ms = taken.reset_at.count()};
     Tell(taken.error, fault, fault_size);

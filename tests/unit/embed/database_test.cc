@@ -267,12 +267,29 @@ TEST_F(DatabaseTest, LimitsAreTaken) {
   EXPECT_EQ(third.reset_after, 60s);
   Pass(30s);
   EXPECT_TRUE(db_.Take("user:17", limit));
-  EXPECT_EQ(db_.Take("k", limit, 3).retry_after.count(), -1);
+  EXPECT_EQ(db_.Take("k", limit, 2).retry_after, 0s);
   db_.Run({"SET", "text", "1"});
-  EXPECT_NE(db_.Take("text", limit).error, "");
+  const sluice::Verdict undecided = db_.Take("text", limit);
+  EXPECT_NE(undecided.error, "");
+  EXPECT_EQ(undecided.retry_after, std::nullopt);
   db_.Run({"LIMIT.POLICY", "SET", "free", "WINDOW", "1", "1000"});
   EXPECT_TRUE(db_.Take("p", sluice::Policy{"free"}));
   EXPECT_FALSE(db_.Take("p", sluice::Policy{"free"}));
+}
+
+TEST_F(DatabaseTest, WhatNeverFitsHasNoRetry) {
+  const sluice::Limit limits[] = {sluice::Window{2, 1s},  sluice::Rolling{2, 1s},
+                                  sluice::Sliding{2, 1s}, sluice::RequestLog{2, 1s},
+                                  sluice::Gcra{2, 1s, 2}, sluice::Leaky{2, 1s}};
+  for (const sluice::Limit& limit : limits) {
+    for (int again = 0; again < 2; ++again) {
+      const sluice::Verdict verdict = db_.Take(limit.algorithm, limit, 100);
+      EXPECT_EQ(verdict.error, "");
+      EXPECT_FALSE(verdict.allowed);
+      EXPECT_EQ(verdict.retry_after, std::nullopt) << limit.algorithm;
+      EXPECT_EQ(db_.Peek(limit.algorithm, limit, 100).retry_after, std::nullopt);
+    }
+  }
 }
 
 // The second and later ones of a limit go another way than the first.
@@ -298,7 +315,7 @@ TEST_F(DatabaseTest, LimitsAreTheSameAnyWay) {
         ASSERT_EQ(verdict.allowed, reply["allowed"].integer() == 1) << key << " " << round;
         ASSERT_EQ(verdict.limit, reply["limit"].integer());
         ASSERT_EQ(verdict.remaining, reply["remaining"].integer());
-        ASSERT_EQ(verdict.retry_after.count(), reply["retry_ms"].integer());
+        ASSERT_EQ(verdict.retry_after.value_or(-1ms).count(), reply["retry_ms"].integer());
         ASSERT_EQ(verdict.reset_after.count(), reply["reset_ms"].integer());
         ASSERT_EQ(verdict.reset_at.count(), reply["reset_at_ms"].integer());
       }
