@@ -1,5 +1,6 @@
 # The public headers under the names that they have when they are installed: <sluice/...>.
-set(SLUICE_HEADERS database.h limits.h reply.h serving/server.h serving/testing.h sluice_c.h time_source.h)
+set(SLUICE_HEADERS database.h limits.h reply.h serving/server.h serving/testing.h shared_database.h
+  sluice_c.h time_source.h)
 set(SLUICE_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 foreach(header ${SLUICE_HEADERS})
   set(source ${PROJECT_SOURCE_DIR}/server/embed/${header})

@@ -163,7 +163,10 @@ Database::~Database() {
   if (core_) core_->Shut();
 }
 
-std::string Database::Close() { return core_->Shut(); }
+std::string Database::Close() {
+  std::string fault;
+  return core_->TryShut(fault) ? fault : std::string(kBusy);
+}
 
 Reply Database::Run(Words words) { return core_->Run(*core_->own(), words); }
 Ticket Database::Start(Words words) { return core_->StartTicket(words); }
@@ -190,6 +193,10 @@ Verdict Database::Peek(std::string_view key, const Limit& limit, int64_t cost) {
 LockGuard Database::Acquire(std::string_view key, std::string_view owner,
                             const LockOptions& options) {
   return core_->Acquire(key, owner, options);
+}
+Ticket Database::StartAcquire(std::string_view key, std::string_view owner,
+                              const LockOptions& options, Millis wait) {
+  return core_->StartAcquire(key, owner, options, wait);
 }
 LockGuard Database::Adopt(std::string_view key, std::string_view owner, const Reply& granted) {
   return core_->Adopt(key, owner, granted);

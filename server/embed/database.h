@@ -19,9 +19,12 @@
 // Waiting. Run never waits: BLPOP, LOCK.ACQUIRE ... WAIT and their like answer as in MULTI, as if
 // their time was over at once. Start gives a Ticket, which gets the answer later.
 //
-// Threads. One at a time may be in a call of a database and of all that belongs to it: clients,
-// tickets, locks. Another that comes meanwhile gets an error ("BUSY ..."), in builds with
-// assertions the process ends. Different databases have nothing in common.
+// Threads. A database is one thread's at a time, with its clients, tickets and locks. A call that
+// comes while another is in one does nothing, in any build: its reply, verdict or lock has the
+// error "BUSY ...", and where there is no room for one nothing is found (no string, no push, no
+// answer). A lock or client that goes meanwhile stays, until its lease or the database ends. For
+// several threads there is SharedDatabase (shared_database.h). Different databases have nothing in
+// common.
 //
 // Callbacks are called by RunUntil alone. They may do anything: call the database, throw (the call
 // of RunUntil ends with it, and what was not called yet is by the next one), destroy the database.
@@ -172,7 +175,8 @@ class Database {
   // As Close, whose fault nobody hears.
   ~Database();
   // Writes and syncs what was promised to be on disk, and ends all waits. Why it could not, or
-  // empty. Everything answers an error ("CLOSED ...") from then on.
+  // empty. Everything answers an error ("CLOSED ...") from then on; but for "BUSY ...", which has
+  // changed nothing.
   std::string Close();
 
   // --- commands
@@ -209,7 +213,11 @@ class Database {
   size_t UsedMemory();
 
  private:
+  friend class SharedDatabase;
   explicit Database(std::shared_ptr<DatabaseCore> core) : core_(std::move(core)) {}
+  // LOCK.ACQUIRE ... WAIT; the answer is for Adopt.
+  Ticket StartAcquire(std::string_view key, std::string_view owner, const LockOptions& options,
+                      Millis wait);
   std::shared_ptr<DatabaseCore> core_;
 };
 

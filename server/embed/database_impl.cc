@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <optional>
 #include <utility>
 
@@ -19,8 +18,6 @@ inline namespace v1 {
 namespace {
 
 constexpr std::string_view kShut = "CLOSED the database is closed";
-constexpr std::string_view kBusy =
-    "BUSY another call of this database runs: one thread at a time may use it";
 constexpr std::string_view kForked =
     "FORKED the files of this database belong to the process that opened it";
 constexpr std::string_view kPaused = "PAUSED clients are paused (CLIENT PAUSE)";
@@ -56,6 +53,28 @@ class Digits {
   char* end_;
 };
 
+// LOCK.ACQUIRE in words, for as long as it lives.
+class AcquireWords {
+ public:
+  AcquireWords(std::string_view key, std::string_view owner, const LockOptions& options,
+               Millis wait)
+      : lease_(options.lease.count()),
+        permits_(options.permits),
+        of_(options.of),
+        wait_(wait.count()),
+        words_({"LOCK.ACQUIRE", key, owner, "LEASE", lease_}) {
+    if (options.shared) words_.push_back("SHARED");
+    if (options.permits != 0) words_.insert(words_.end(), {"PERMITS", permits_, "OF", of_});
+    if (!options.label.empty()) words_.insert(words_.end(), {"LABEL", options.label});
+    if (wait.count() != 0) words_.insert(words_.end(), {"WAIT", wait_});
+  }
+  operator Words() const { return words_; }
+
+ private:
+  const Digits lease_, permits_, of_, wait_;
+  std::vector<std::string_view> words_;
+};
+
 // LIMIT.TAKE says -1 of what never fits.
 std::optional<Millis> RetryAfter(int64_t retry_ms) {
   return retry_ms < 0 ? std::nullopt : std::optional(Millis(retry_ms));
@@ -76,9 +95,7 @@ Verdict VerdictOf(const EmbeddedEngine::Taken& taken) {
 class DatabaseCore::Entry {
  public:
   explicit Entry(DatabaseCore& core)
-      : core_(core), alone_(!core.entered_.exchange(true, std::memory_order_acquire)) {
-    assert((alone_ || !core.asserts_) && "two threads are in one database");
-  }
+      : core_(core), alone_(!core.entered_.exchange(true, std::memory_order_acquire)) {}
   ~Entry() {
     if (alone_) core_.entered_.store(false, std::memory_order_release);
   }
@@ -280,7 +297,7 @@ Ticket DatabaseCore::Start(const std::shared_ptr<ClientState>& client, Words wor
   wait->client = client;
   const Entry entry(*this);
   if (!entry) {
-    Finish(*wait, ErrorReply(kBusy));
+    Refuse(*wait);
   } else if (const std::string_view refusal = Refusal(); !refusal.empty()) {
     Finish(*wait, ErrorReply(refusal));
   } else if (client->waits || engine_->IsHeld(client->id)) {
@@ -296,7 +313,7 @@ Ticket DatabaseCore::StartTicket(Words words) {
   wait->core = weak_from_this();
   const Entry entry(*this);
   if (!entry) {
-    Finish(*wait, ErrorReply(kBusy));
+    Refuse(*wait);
     return Ticket(std::move(wait));
   }
   if (const std::string_view refusal = Refusal(); !refusal.empty()) {
@@ -328,6 +345,13 @@ void DatabaseCore::Begin(const std::shared_ptr<WaitState>& wait, Words words) {
   waits_.push_back(wait);
 }
 
+// Touches nothing that another thread may see.
+void DatabaseCore::Refuse(WaitState& wait) {
+  wait.client.reset();
+  wait.is_refused = true;
+  Finish(wait, ErrorReply(kBusy));
+}
+
 // Its answer is there for good; the client is free.
 void DatabaseCore::Finish(WaitState& wait, Reply reply) {
   wait.reply = std::move(reply);
@@ -357,9 +381,10 @@ bool DatabaseCore::LookInside(WaitState& wait) {
 }
 
 bool DatabaseCore::Look(WaitState& wait) {
-  if (wait.is_over) return wait.reply.has_value();
   const Entry entry(*this);
-  if (!entry || shut_ || !LookInside(wait)) return false;
+  if (!entry) return wait.is_refused;
+  if (wait.is_over) return wait.reply.has_value();
+  if (shut_ || !LookInside(wait)) return false;
   if (!wait.on_ready) std::erase_if(waits_, [&](const auto& each) { return each.get() == &wait; });
   return true;
 }
@@ -590,12 +615,12 @@ Verdict DatabaseCore::TakeInWords(std::string_view key, const Limit& limit, int6
 
 LockGuard DatabaseCore::Acquire(std::string_view key, std::string_view owner,
                                 const LockOptions& options) {
-  const Digits lease(options.lease.count()), permits(options.permits), of(options.of);
-  std::vector<std::string_view> words = {"LOCK.ACQUIRE", key, owner, "LEASE", lease};
-  if (options.shared) words.push_back("SHARED");
-  if (options.permits != 0) words.insert(words.end(), {"PERMITS", permits, "OF", of});
-  if (!options.label.empty()) words.insert(words.end(), {"LABEL", options.label});
-  return Adopt(key, owner, Run(*own_, words));
+  return Adopt(key, owner, Run(*own_, AcquireWords(key, owner, options, Millis(0))));
+}
+
+Ticket DatabaseCore::StartAcquire(std::string_view key, std::string_view owner,
+                                  const LockOptions& options, Millis wait) {
+  return StartTicket(AcquireWords(key, owner, options, wait));
 }
 
 LockGuard DatabaseCore::Adopt(std::string_view key, std::string_view owner, const Reply& granted) {

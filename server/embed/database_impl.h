@@ -41,9 +41,14 @@ struct WaitState {
   bool is_own_client = false;      // it goes with the wait
   std::vector<std::string> words;  // not run yet: the client is held
   std::optional<Reply> reply;
-  bool is_over = false;  // answered, taken or cancelled
+  bool is_over = false;     // answered, taken or cancelled
+  bool is_refused = false;  // from the start: another thread was in a call
   std::function<void(Reply)> on_ready;
 };
+
+// The error of a call that comes while another thread is in one.
+inline constexpr std::string_view kBusy =
+    "BUSY another call of this database runs: one thread at a time may use it";
 
 class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
  public:
@@ -67,6 +72,8 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   std::optional<std::string> Get(std::string_view key);
   Verdict Take(std::string_view key, const Limit& limit, int64_t cost, bool peek);
   LockGuard Acquire(std::string_view key, std::string_view owner, const LockOptions& options);
+  Ticket StartAcquire(std::string_view key, std::string_view owner, const LockOptions& options,
+                      Millis wait);
   LockGuard Adopt(std::string_view key, std::string_view owner, const Reply& granted);
   size_t UsedMemory();
   const std::shared_ptr<ClientState>& own() const { return own_; }
@@ -79,8 +86,6 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   bool Look(WaitState& wait);
   void Cancel(WaitState& wait);
   void SetOnReady(const std::shared_ptr<WaitState>& wait, std::function<void(Reply)> call);
-  // For the C API: an error sentence instead of an assertion.
-  void set_asserts(bool on) { asserts_ = on; }
   std::string Audit() { return engine_->Audit(); }
 
  private:
@@ -96,6 +101,7 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   Reply Answer(ClientState& client, EmbeddedEngine::Outcome outcome);
   void Begin(const std::shared_ptr<WaitState>& wait, Words words);
   bool LookInside(WaitState& wait);
+  void Refuse(WaitState& wait);
   void Finish(WaitState& wait, Reply reply);
   void RetryHeld();
   void GatherPushes();
@@ -107,7 +113,6 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   TimeSource* time_ = nullptr;
   std::unique_ptr<ForkMark> fork_mark_;
   std::atomic<bool> entered_ = false;
-  bool asserts_ = true;
   bool shut_ = false;
   bool pushed_ = false;  // a push has come since GatherPushes
   std::unique_ptr<EmbeddedEngine> engine_;

@@ -127,7 +127,6 @@ sluice_db* Open(const char* const* names, const char* const* values, size_t coun
   }
   db->core = sluice::DatabaseCore::Open(std::move(opening.options), fault);
   if (!db->core) return nullptr;
-  db->core->set_asserts(false);
   return db.release();
 }
 

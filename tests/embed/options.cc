@@ -2,6 +2,7 @@
 // no others. Compiled by strict.py, never run.
 #include <sluice/database.h>
 #include <sluice/server.h>
+#include <sluice/shared_database.h>
 #include <sluice/testing.h>
 
 using namespace std::chrono_literals;
@@ -24,6 +25,11 @@ void OfLocks(sluice::Database& db) {
   db.Acquire("door", "me", {.shared = true});
   db.Acquire("door", "me", {.permits = 1, .of = 2});
   db.Acquire("door", "me", {.label = "cleaning"});
+}
+
+void OfSharedLocks(sluice::SharedDatabase& db) {
+  db.Acquire("door", "me", {.lease = 30s}, 5s);
+  db.With([](sluice::Database& inside) { inside.Run({"PING"}); });
 }
 
 bool OfLimits(sluice::Database& db) {
@@ -56,6 +62,8 @@ int main(int count, char**) {
   OneOptionEach(&time, fault);
   sluice::Database db;
   OfLocks(db);
+  sluice::SharedDatabase shared;
+  OfSharedLocks(shared);
   sluice::Server server;
   OfServers(server);
   return OfLimits(db) ? count : 0;

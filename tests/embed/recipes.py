@@ -24,9 +24,12 @@ HEAD = """// Made of {page} by tests/embed/recipes.py.
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "sluice/database.h"
 #include "sluice/server.h"
+#include "sluice/shared_database.h"
 
 """
 

@@ -3,10 +3,11 @@
 //   build/tools/microbench/embed [build/sluice]
 //
 // GET of a random key of 100,000 beside a look-up in an absl::flat_hash_map of the same keys; a
-// database made and destroyed, in time and memory; and, with a server's binary, LIMIT.TAKE beside
-// the CPU that the server and a client that pipelines 64 over loopback take for it. That client has
-// its requests ready and only counts replies. Everything is measured in turn, round after round,
-// and the best of each counts.
+// database made and destroyed, in time and memory; INCR of a SharedDatabase by one thread and by
+// eight beside that of a Database; and, with a server's binary, LIMIT.TAKE beside the CPU that the
+// server and a client that pipelines 64 over loopback take for it. That client has its requests
+// ready and only counts replies. Everything is measured in turn, round after round, and the best of
+// each counts.
 #include <arpa/inet.h>
 #include <malloc.h>
 #include <signal.h>
@@ -23,10 +24,12 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "server/embed/database.h"
+#include "server/embed/shared_database.h"
 
 namespace {
 
@@ -35,6 +38,8 @@ constexpr size_t kKeys = 100'000;
 constexpr size_t kLookups = 400'000;
 constexpr int kTakes = 128 * 1024;
 constexpr int kPipeline = 64;
+constexpr int kIncrs = 400'000;
+constexpr int kThreads = 8;
 
 int64_t Nanos(clockid_t clock) {
   timespec time;
@@ -103,6 +108,37 @@ void Life() {
   for (int i = 0; i < 256; ++i) many.emplace_back();
   Report("a Database, empty", static_cast<double>(mallinfo2().uordblks - before) / 256 / 1024, 16,
          "KiB");
+}
+
+// --- several threads
+
+// CPU of an INCR, where so many threads have a share of them.
+template <class AnyDatabase>
+double IncrNanos(AnyDatabase& db, int threads) {
+  const int64_t begin = CpuNanos();
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < threads; ++thread) {
+    running.emplace_back([&] {
+      for (int i = 0; i < kIncrs / threads; ++i) db.Run({"INCR", "n"});
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  return static_cast<double>(CpuNanos() - begin) / kIncrs;
+}
+
+void Shared() {
+  sluice::Database plain;
+  sluice::SharedDatabase shared;
+  double alone = 1e9, locked = 1e9, contended = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    alone = std::min(alone, IncrNanos(plain, 1));
+    locked = std::min(locked, IncrNanos(shared, 1));
+    contended = std::min(contended, IncrNanos(shared, kThreads));
+  }
+  std::printf("INCR: Database %.1f ns, SharedDatabase %.1f ns, by %d threads %.1f ns\n", alone,
+              locked, kThreads, contended);
+  Report("what SharedDatabase adds to a call", locked - alone, 50, "ns");
+  Report("what it adds to one of eight threads", contended - alone, 200, "ns");
 }
 
 // --- LIMIT.TAKE
@@ -203,6 +239,7 @@ void Take(const char* binary) {
 int main(int argc, char** argv) {
   Get();
   Life();
+  Shared();
   if (argc > 1) Take(argv[1]);
   return failed ? 1 : 0;
 }
