@@ -3,7 +3,7 @@
 
   installed.py --build build [--source .]
 
-The examples and the whole programs of docs/embedding.md are built and run by CMake, pkg-config and as a subproject; the
+The examples and the whole programs of docs/embedding.md are built and run by CMake and pkg-config; the
 libraries show what they may and no more, beside a Lua of the host's own; and libsluice.so is small and quick to load.
 """
 import argparse
@@ -104,31 +104,6 @@ def programs_of_the_page(at):
     run(folder / "lock", env=at.environment)
     [c] = recipes.blocks(page, "c")
     run(at.compiled("page", c, *at.flags("sluice")), env=at.environment)
-    as_subproject(at, next(text for text in recipes.blocks(page, "cmake") if "FetchContent" in text), app)
-
-
-def as_subproject(at, text, app):
-    """Configured, which shows targets, options and flags; building it is what builds of the tree do."""
-    folder = at.work / "outer"
-    folder.mkdir()
-    (folder / "app.cc").write_text(app)
-    (folder / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.22)\nproject(outer LANGUAGES CXX)\n" + text +
-        "foreach(target sluice::sluice sluice::c)\n  if(NOT TARGET ${target})\n    message(FATAL_ERROR ${target})\n"
-        "  endif()\nendforeach()\n")
-    run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
-        f"-DFETCHCONTENT_SOURCE_DIR_SLUICE={at.source}")
-    import json
-    commands = json.loads((folder / "build/compile_commands.json").read_text())
-    [own] = [each["command"] for each in commands if each["file"].endswith("outer/app.cc")]
-    leaked = [flag for flag in own.split() if flag.startswith(("-W", "-O", "-flto", "-fno-strict", "-D"))]
-    assert not leaked, own
-    tests = [each["file"] for each in commands if "/tests/" in each["file"]]
-    assert not tests, tests[:3]
-    cache = (folder / "build/CMakeCache.txt").read_text()
-    options = re.findall(r"^(\w+):BOOL=", cache, re.M)
-    strange = [name for name in options if not name.startswith(("SLUICE_", "CMAKE_", "FETCHCONTENT_", "Boost_"))]
-    assert not strange, strange
 
 
 LUA_HOST = r"""
