@@ -46,7 +46,7 @@ export declare class Lock {
   readonly remainingMs: number;
   /** Throws LockLostError unless it is held. */
   assertHeld(): void;
-  /** Runs a command on this server only while the token is not stale; otherwise the server's error STALE. */
+  /** Runs a command on this server only while the token is not stale; otherwise rejects with LockLostError (STALE). */
   fenced(command: string, ...args: (string | number | Buffer)[]): Promise<any>;
   /** Renews now, in addition to the timer. */
   renew(): Promise<void>;
@@ -60,7 +60,8 @@ export declare class LockClient {
   acquire(key: string, options?: LockOptions): Promise<Lock>;
   /** null when others hold it and the wait is over. */
   tryAcquire(key: string, options?: LockOptions): Promise<Lock | null>;
-  /** Holds the lock while `work` runs. Rejects with LockLostError when it was lost before the work was done. */
+  /** Holds the lock while `work` runs. Rejects with LockLostError when it was lost before the work was done, and when a
+   *  fenced command found it lost. */
   withLock<T>(key: string, work: (lock: Lock) => T | Promise<T>): Promise<T>;
   withLock<T>(key: string, options: LockOptions, work: (lock: Lock) => T | Promise<T>): Promise<T>;
 }

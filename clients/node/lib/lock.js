@@ -82,8 +82,17 @@ class Lock {
     if (!this.held) throw new LockLostError(this.key, this.token, this.#releasing ? "RELEASED" : "EXPIRED");
   }
 
-  /** Runs a command on this server only while the token is not stale:  await lock.fenced("SET", "result", "done") */
-  fenced(...words) { return this.#client.send("FENCED", this.key, this.token, ...words); }
+  /** Runs a command on this server only while the token is not stale:  await lock.fenced("SET", "result", "done")
+   *  Rejects with LockLostError if it is, whichever client's error that was: nothing was run, and the lock is lost. */
+  async fenced(...words) {
+    try {
+      return await this.#client.send("FENCED", this.key, this.token, ...words);
+    } catch (error) {
+      if (codeOf(error) !== "STALE") throw error;
+      this.#lose("STALE", error);
+      throw new LockLostError(this.key, this.token, "STALE", { cause: error });
+    }
+  }
 
   /** Gives it back; false if it was lost before. Further calls resolve to the same. */
   release() {

@@ -137,7 +137,29 @@ for (const kind of clients) {
       assert.strictEqual(await lost(lock), "NOTHELD");
       assert.strictEqual(await lock.release(), false);
       await assert.rejects(lock.renew(), LockLostError);
-      await assert.rejects(lock.fenced("SET", "result", "done"), /STALE/);
+      await assert.rejects(lock.fenced("SET", "result", "done"), { name: "LockLostError", code: "STALE" });
+    });
+
+    test("lost: a fenced write is too late", async (t) => {
+      const { locks } = await opened(t);
+      let mine;
+      const work = locks.withLock("door", async (lock) => {
+        mine = lock;
+        await sluice.execute("LOCK.BREAK", "door");
+        await sluice.execute("LOCK.ACQUIRE", "door", "other", "LEASE", 20_000);
+        assert.ok(lock.held);  // it knows of nothing
+        await lock.fenced("SET", "result", "mine");
+      });
+      await assert.rejects(work, (error) => error instanceof LockLostError && error.code === "STALE"
+        && error.key === "door" && error.token === mine.token && /given to others/.test(error.cause.message));
+      assert.strictEqual(await lost(mine), "STALE");
+      assert.strictEqual(await sluice.execute("GET", "result"), null);
+      const unheard = locks.withLock("desk", async (lock) => {
+        await sluice.execute("LOCK.BREAK", "desk");
+        await lock.fenced("SET", "result", "mine").catch(() => {});
+      });
+      await assert.rejects(unheard, { name: "LockLostError", code: "STALE" });
+      await assert.rejects(locks.withLock("door 2", (lock) => lock.fenced("INCRBY", "n", "x")), /not an integer/);
     });
 
     test("lost: the server's lease is over", async (t) => {
