@@ -228,6 +228,8 @@ export interface Double {
   readonly journal: Journal;
   /** Any command, over a connection that no fault hits once it has set one. */
   execute(...words: Word[]): Promise<any>;
+  /** The last `count` (30) requests, a line each, and how this object moved the clock between them. */
+  history(count?: number): Promise<string[]>;
   /** As after the start. */
   reset(): Promise<void>;
   disconnect(): void;
@@ -268,7 +270,7 @@ export declare class Server {
 export interface Server extends Double {}
 
 /** What useSluice gives: the parts of the current test's space. */
-export interface CurrentSpace extends Omit<Double, "reset" | "disconnect"> {
+export interface CurrentSpace extends Omit<Double, "history" | "reset" | "disconnect"> {
   readonly server: Server;
   readonly space: Space;
   /** A further space, gone when the test `t` of node:test is over. */

@@ -1,5 +1,6 @@
 // What a server and a space have in common: an address for clients, a clock, faults and a journal.
 "use strict";
+const { Moves, lines } = require("./history.js");
 const { Connection, ReplyError } = require("./wire.js");
 
 /** TIME, TTLs, leases, limits, blocking time-outs and stream ids follow it. Spans and moments are in milliseconds. */
@@ -127,6 +128,9 @@ class Faults {
   clear() { return this.#execute("SLUICE.FAULT", "CLEAR"); }
 }
 
+/** Of an AssertionError: the journal whose requests its message lists. */
+const SENT_TO = Symbol("sluice.sentTo");
+
 /** What clients really sent, and what they got. */
 class Journal {
   #execute;
@@ -158,7 +162,7 @@ class Journal {
     } catch (error) {
       if (!(error instanceof ReplyError) || !error.message.startsWith("ERR expected ")) throw error;
       const { AssertionError } = require("node:assert");
-      throw new AssertionError({ message: error.message.slice("ERR ".length) });
+      throw Object.assign(new AssertionError({ message: error.message.slice("ERR ".length) }), { [SENT_TO]: this });
     }
   }
 
@@ -169,9 +173,11 @@ class Journal {
 /** A private server: `url` for clients that take one; `host`, `port`, `username` and `password` for others. */
 class Double {
   #connection;
+  #moves;
 
   constructor(host, port, space) {
     this.#connection = new Connection(host, port, space);
+    this.#moves = new Moves((...words) => this.#connection.execute(...words));
     this.host = host;
     this.port = port;
     this.username = space === null ? undefined : `space:${space}`;
@@ -188,12 +194,18 @@ class Double {
   }
 
   /** Any command over this object's own connection, which no fault hits once it has set one. */
-  execute(...words) { return this.#connection.execute(...words); }
+  execute(...words) { return this.#moves.execute(...words); }
+
+  /** The last `count` requests, a line each, and how this object moved the clock between them. */
+  history(count = 30) { return lines(this.journal, this.#moves, count); }
 
   /** Data, scripts, clock, faults, journal and random choices are as after the start. */
-  async reset() { await this.execute("SLUICE.RESET"); }
+  async reset() {
+    await this.execute("SLUICE.RESET");
+    this.#moves.clear();
+  }
 
   disconnect() { this.#connection.close(); }
 }
 
-module.exports = { Double };
+module.exports = { Double, SENT_TO };

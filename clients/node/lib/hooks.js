@@ -1,5 +1,6 @@
 // A server for a file of tests, and a space of its own for each test, on the hooks that node:test and jest both have.
 "use strict";
+const { reportFailure } = require("./report.js");
 const { Server } = require("./server.js");
 
 const PARTS = ["url", "host", "port", "username", "password", "clock", "faults", "journal"];
@@ -17,7 +18,10 @@ class CurrentSpace {
   /** A further space, for a test that runs beside others: gone when the test `t` of node:test is over. */
   async spaceFor(t) {
     const made = this.#here("server").space();
-    t.after(() => made.delete());
+    t.after(async () => {
+      await reportFailure(t, made);
+      await made.delete();
+    });
     await made.journal.start();
     return made;
   }
@@ -39,10 +43,12 @@ function useSluice(hooks, options) {
     current.space = current.server.space();
     await current.space.journal.start();
   });
-  hooks.afterEach(async () => {
+  hooks.afterEach(async (...[t]) => { // jest wants to be called back by a function with a parameter
     const { space } = current;
     current.space = undefined;
-    if (space) await space.delete();
+    if (!space) return;
+    await reportFailure(t, space);
+    await space.delete();
   });
   hooks.afterAll(async () => { if (current.server) await current.server.stop(); });
   return current;

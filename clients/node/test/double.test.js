@@ -210,10 +210,30 @@ test("the package that is installed", async (t) => {
 describe("runners", () => {
   /** The output of another runner, whose tests are in test/runners. */
   const play = (...words) => new Promise((resolve) => {
-    const runner = spawn(process.execPath, words, { cwd: `${__dirname}/..`, env: { ...process.env, NO_COLOR: "1" } });
+    const env = { ...process.env, NO_COLOR: "1", NODE_TEST_CONTEXT: undefined };  // not a child of this runner
+    const runner = spawn(process.execPath, words, { cwd: `${__dirname}/..`, env });
     let output = "";
     for (const stream of [runner.stdout, runner.stderr]) stream.on("data", (data) => { output += data; });
     runner.on("close", (code) => resolve({ code, output }));
+  });
+
+  test("node:test, and what it says of a failure", async (t) => {
+    const { code, output } = await play("--test", "--test-reporter=tap", "test/runners/failing.cjs");
+    assert.strictEqual(code, 1, output);
+    assert.match(output, /# tests 7[^]*# pass 2\b/);
+    const [major, minor] = process.versions.node.split(".").map(Number);
+    if (major < 20 || (major === 20 && minor < 12)) return t.skip("its hooks do not know of failures");
+    const said = output.split("\n").map((line) => line.trim()).filter((line) => /^# (\\?#|SLUICE|sluice:)/.test(line));
+    const told = said.map((line) => line.slice(2).replaceAll("\\", "").replace(/\(client \d+\)/, "(client)"))
+      .filter((line) => !/^#\d+ auth/.test(line));
+    const heading = "sluice: the last requests of this test, and how the clock was moved";
+    assert.deepStrictEqual(told.map((line) => line.replace(/^#\d+ /, "")), [
+      heading, "SLUICE.CLOCK FREEZE +OK", "set lock me PX 1500 (client) +OK", "SLUICE.CLOCK ADVANCE 1000 +OK",
+      'get lock (client) "me"', "SLUICE.CLOCK NEXT :500", "get lock (client) (nil)",
+      heading, "get door (client) (nil)",
+      heading, "get aside (client) (nil)",
+    ], output);
+    assert.ok(/expected GET window/.test(output) && !/requests: #/.test(output), output);
   });
 
   test("vitest", async () => {

@@ -77,6 +77,55 @@ def test_failure_shows_what_was_sent(run):
                                  "#* GET lock (client *) (nil)"])
 
 
+def test_failure_shows_the_clock(run):
+    result = run("""
+        import sluice
+        def test_lease(sluice_redis, sluice_clock, sluice_space):
+            sluice_redis.set("lock", "me", px=1500)
+            sluice_clock.advance(1)
+            assert sluice_redis.get("lock")
+            assert sluice_space.clock.now() == sluice_clock.now()
+            sluice_clock.next()
+            sluice_space.execute("sluice.clock", b"set", 1_900_000_000_000)
+            assert sluice_redis.get("lock")
+    """)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([
+        "*sluice: the last requests to test:*, and how the clock was moved*", "SLUICE.CLOCK FREEZE +OK",
+        "#* SET lock me PX 1500 (client *) +OK", "SLUICE.CLOCK ADVANCE 1000 +OK", '#* GET lock (client *) "me"',
+        "SLUICE.CLOCK NEXT :500", "SLUICE.CLOCK SET 1900000000000 +OK", "#* GET lock (client *) (nil)"], consecutive=False)
+    assert result.stdout.str().count("SLUICE.CLOCK NEXT") == 1
+    assert "SLUICE.CLOCK NOW" not in result.stdout.str()
+
+
+def test_failure_shows_it_once(run):
+    """Where the error itself lists the requests; and where the test fails, and a fixture behind it."""
+    result = run("""
+        import pytest
+        @pytest.fixture
+        def broken(sluice_redis):
+            yield
+            sluice_redis.set("late", "1")
+            assert False
+        def test_expects(sluice_redis, sluice_journal):
+            sluice_redis.get("lock")
+            sluice_journal.expect("GET door")
+        def test_call_and_teardown(sluice_redis, broken):
+            sluice_redis.get("both")
+            assert False
+        def test_teardown(sluice_redis, broken):
+            sluice_redis.get("behind")
+    """)
+    result.assert_outcomes(failed=2, passed=1, errors=2)
+    output = result.stdout.str()
+    assert "JournalMismatch: expected GET door" in output and "requests: #" not in output
+    result.stdout.fnmatch_lines(["*JournalMismatch: expected GET door (1 of 1), which no request matched*",
+                                 "#* GET lock (client *) (nil)"])
+    for request in ("GET lock", "GET both", "GET behind"):
+        assert len([line for line in output.splitlines() if line.startswith("#") and f" {request} " in line]) == 1, request
+    result.stdout.fnmatch_lines(["#* GET behind (client *) (nil)", "#* SET late 1 (client *) +OK"])
+
+
 def test_no_binary(run, monkeypatch):
     monkeypatch.delenv("SLUICE_BIN", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")

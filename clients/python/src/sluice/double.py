@@ -1,11 +1,12 @@
 """What a server and a space have in common: an address for clients, a clock, faults and a journal."""
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, List, Optional
 from urllib.parse import quote
 
 from .clock import Clock
 from .faults import Faults
+from .history import Moves, lines
 from .journal import Journal
 from .wire import Connection, Reply, Word
 
@@ -19,7 +20,8 @@ class Double:
         self.username: Optional[str] = None if space is None else f"space:{space}"
         self.password: Optional[str] = None if space is None else "any"
         self._connection = Connection(host, port, space, timeout)
-        self.clock = Clock(self._connection.execute)
+        self._moves = Moves(self._connection.execute)
+        self.clock = Clock(self._moves.execute)
         self.faults = Faults(self._connection.execute)
         self.journal = Journal(self._connection.execute)
 
@@ -51,8 +53,13 @@ class Double:
     def execute(self, *words: Word) -> Reply:
         """Any command over this object's own connection, which no fault hits once it has set one. Bulk strings are
         bytes, statuses str. Raises ReplyError or ConnectionLost."""
-        return self._connection.execute(*words)
+        return self._moves.execute(*words)
 
     def reset(self) -> None:
         """Data, scripts, clock, faults, journal and random choices are as after the start."""
         self.execute("SLUICE.RESET")
+        self._moves.clear()
+
+    def history(self, count: int = 30) -> List[str]:
+        """The last `count` requests, a line each, and how this object moved the clock between them."""
+        return lines(self.journal, self._moves, count)

@@ -1,6 +1,7 @@
 """The journal: what clients really sent, and what they got."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Callable, List, Optional
 
@@ -11,6 +12,11 @@ Execute = Callable[..., Reply]
 
 class JournalMismatch(AssertionError):
     """What was expected did not happen; the message says what did."""
+    journal: "Optional[Journal]" = None
+
+    def leave_out_requests(self) -> None:
+        """For a report that shows them beside the message."""
+        self.args = (re.sub(r"; the last \d+ of \d+ requests: .*", "", str(self), flags=re.DOTALL),)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ class Journal:
         except ReplyError as error:
             if not str(error).startswith("ERR expected "):
                 raise
-            raise JournalMismatch(str(error)[len("ERR "):]) from None
+            mismatch = JournalMismatch(str(error)[len("ERR "):])
+            mismatch.journal = self
+            raise mismatch from None
 
     def export(self) -> str:
         """A transcript that Sluice's own tests can play."""

@@ -7,7 +7,7 @@
         assert client.get("session") is None
 
 There is one process a run, and one each worker of pytest-xdist; each test that asks gets a space of its own inside it.
-When a test fails, its report shows what the test sent and what the server logged.
+When a test fails, its report shows once what the test sent, how it moved the clock, and what the server logged.
 
 Options: --sluice-bin PROGRAM, --sluice-seed N; in pytest.ini sluice_bin, sluice_seed, sluice_options (a line each,
 `name value`).
@@ -15,7 +15,7 @@ Options: --sluice-bin PROGRAM, --sluice-seed N; in pytest.ini sluice_bin, sluice
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Generator, Iterator, Optional
+from typing import Any, Dict, Generator, Iterator, List, Optional, Tuple
 
 import pytest
 
@@ -23,13 +23,16 @@ from .binary import BinaryNotFound
 from .clock import Clock
 from .database import Database
 from .faults import Faults
-from .journal import Journal
+from .journal import Journal, JournalMismatch
 from .library import LibraryNotFound
 from .server import Server, ServerError, Space
 
 SENT_MAX = 30  # requests that a report shows
 SPACE_KEY = pytest.StashKey[Space]()
 LOG_KEY = pytest.StashKey[int]()
+REPORTED_KEY = pytest.StashKey[bool]()
+Sections = List[Tuple[str, str]]
+SECTIONS_KEY = pytest.StashKey[Sections]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -79,6 +82,7 @@ def sluice_space(request: pytest.FixtureRequest, sluice_server: Server) -> Itera
         request.node.stash[SPACE_KEY] = space
         request.node.stash[LOG_KEY] = len(sluice_server.log())
         yield space
+        request.node.stash[SECTIONS_KEY] = sections(space, request.node.stash[LOG_KEY])
 
 
 @pytest.fixture
@@ -143,23 +147,33 @@ async def sluice_redis_asyncio(sluice_space: Space) -> Any:
         await client.connection_pool.disconnect()
 
 
+def sections(space: Space, log_from: int) -> Sections:
+    """What a report says of it: its requests and its clock, and the log."""
+    found: Sections = []
+    try:
+        happened = space.history(SENT_MAX)
+    except (ConnectionError, RuntimeError) as error:
+        found.append(("sluice", str(error)))
+        happened = []
+    if happened:
+        found.append((f"sluice: the last requests to {space.name}, and how the clock was moved", "\n".join(happened)))
+    log = space.server.log()[log_from:]
+    if log:
+        found.append(("sluice: log", log))
+    return found
+
+
 @pytest.hookimpl(hookwrapper=True)  # type: ignore[misc]
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
-    """A test that fails shows what was sent to its space, and what the server said meanwhile."""
+def pytest_runtest_makereport(item: pytest.Item, call: "pytest.CallInfo[None]") -> Generator[None, Any, None]:
+    """A test that fails shows, once, what was sent to its space, how its clock was moved, and what the server said."""
+    space = None if item.stash.get(REPORTED_KEY, False) else item.stash.get(SPACE_KEY, None)
+    error = call.excinfo.value if call.excinfo is not None else None
+    if space is not None and isinstance(error, JournalMismatch) and error.journal is space.journal:
+        error.leave_out_requests()
     outcome = yield
     report = outcome.get_result()
-    if not report.failed or report.when != "call":
+    if space is None or not report.failed:
         return
-    space = item.stash.get(SPACE_KEY, None)
-    if space is None:
-        return
-    try:
-        sent = space.journal.requests(count=SENT_MAX)
-    except (ConnectionError, RuntimeError) as error:
-        report.sections.append(("sluice", str(error)))
-        sent = []
-    if sent:
-        report.sections.append((f"sluice: the last requests to {space.name}", "\n".join(map(str, sent))))
-    log = space.server.log()[item.stash.get(LOG_KEY, 0):]
-    if log:
-        report.sections.append(("sluice: log", log))
+    item.stash[REPORTED_KEY] = True
+    gone = item.stash.get(SECTIONS_KEY, None)  # with the space, where a fixture fails behind the test
+    report.sections += sections(space, item.stash[LOG_KEY]) if gone is None else gone
