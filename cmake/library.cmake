@@ -11,10 +11,11 @@ include(GNUInstallDirs)
 
 # --- one object of each
 sluice_library(sluice_linked server/linked absl::flat_hash_map)
-set(database_parts sluice_database sluice_linked sluice_system sluice_commands sluice_engine sluice_test_double
-  sluice_log sluice_snapshots sluice_locks sluice_limits sluice_waiting sluice_dispatch sluice_notify sluice_clients
-  sluice_observe sluice_config sluice_access sluice_scripting sluice_storage sluice_protocol)
-set(server_parts sluice_serving sluice_net sluice_spaces sluice_http ${database_parts})
+set(server_parts ${sluice_libraries})
+list(REMOVE_ITEM server_parts sluice_program)
+list(REVERSE server_parts)
+set(database_parts ${server_parts})
+list(REMOVE_ITEM database_parts sluice_serving sluice_net sluice_spaces sluice_http)
 foreach(name raw_hash_set hash city low_level_hash throw_delegate raw_logging_internal bad_optional_access
     bad_variant_access int128)
   get_target_property(archive absl::${name} IMPORTED_LOCATION_NONE)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Checks who includes whom, and who may ask the system for time, against the tables below.
+"""Checks who includes whom, and who may ask the system for time.
 
-Data flows protocol <- storage <- scripting <- server, and inside server/ in SERVER_ORDER; main.cc
-comes last. Includes go down that way only, no two folders include each other, time and the
-environment enter at server/system, and of Asio only its public interface is used. Prints each breach as file:line and exits 1 if there is one.
+A folder includes those whose libraries its own is linked with, as the lines sluice_library(...) of CMake say, and no
+others; main.cc comes last. No two folders include each other, time and the environment enter at server/system, and of
+Asio only its public interface is used. Prints each breach as file:line and exits 1 if there is one.
 
   layers.py [the source tree]
 """
@@ -11,23 +11,9 @@ import pathlib
 import re
 import sys
 
+from lib.libraries import may_include
+
 TOPS = ("protocol", "storage", "scripting", "server")
-LOWER = {"protocol", "storage", "scripting"}
-
-# The folders of server/ in the order of their needs: each may include itself and those before it.
-SERVER_ORDER = ("core", "access", "config", "observe", "clients", "notify", "dispatch", "waiting", "limits", "locks",
-                "snapshots", "log", "test_double", "engine", "commands", "http", "replication", "system", "spaces", "net", "embed", "program", "linked")
-
-# Folder: the folders that it may include, itself among them.
-MAY_INCLUDE = {
-    "protocol": {"protocol"},
-    "storage": {"storage", "protocol"},
-    "scripting": LOWER,
-}
-for place, name in enumerate(SERVER_ORDER):
-    MAY_INCLUDE[f"server/{name}"] = LOWER | {f"server/{each}" for each in SERVER_ORDER[:place + 1]}
-    if place < SERVER_ORDER.index("snapshots"):  # functions are in files; scripts are the engine's
-        MAY_INCLUDE[f"server/{name}"] -= {"scripting"}
 MAIN = "server/main.cc"
 MAIN_INCLUDES = "server/program/daemon.h"
 
@@ -41,12 +27,16 @@ INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 STRING = r'"(?:\\.|[^"\\\n])*"'
 
 
-def folder_of(path):
-    """The row of MAY_INCLUDE that a file (relative, with slashes) falls under, or None."""
+def folder_of(path, folders):
+    """Which of the folders a file (relative, with slashes) is in, the innermost, or None."""
     parts = path.split("/")[:-1]
-    while parts and "/".join(parts) not in MAY_INCLUDE:
+    while parts and "/".join(parts) not in folders:
         parts.pop()
     return "/".join(parts) or None
+
+
+def room_of(path):
+    return "/".join(path.split("/")[:2])
 
 
 def code_lines(text):
@@ -57,10 +47,10 @@ def code_lines(text):
     return enumerate(text.split("\n"), 1)
 
 
-def check_include(root, path, target):
-    """Yields a sentence for each rule that one #include breaks."""
-    folder = folder_of(path)
-    if NETWORK.match(target) and folder != "server/net":
+def check_include(root, allowed, path, target):
+    """Yields a sentence for each rule that one #include breaks. `allowed`: which folders a folder may include."""
+    folder = folder_of(path, allowed)
+    if NETWORK.match(target) and room_of(path) != "server/net":
         yield f"{target} belongs to server/net alone"
     if target.split("/")[0] not in TOPS:
         if ((root / path).parent / target).is_file():
@@ -68,11 +58,11 @@ def check_include(root, path, target):
     elif path == MAIN:
         if target != MAIN_INCLUDES:
             yield f"main.cc includes {MAIN_INCLUDES} alone, not {target}"
-    elif folder_of(target) not in MAY_INCLUDE[folder]:
+    elif folder_of(target, allowed) not in allowed[folder]:
         yield f"{folder} may not include {target}"
 
 
-def check_file(root, path, edges):
+def check_file(root, allowed, path, edges):
     """Yields (line, sentence) for each breach; notes in edges which directory includes which."""
     for number, line in code_lines((root / path).read_text()):
         if INSIDES.search(line):
@@ -80,24 +70,25 @@ def check_file(root, path, edges):
         include = INCLUDE.match(line)
         if include:
             target = include.group(1)
-            for sentence in check_include(root, path, target):
+            for sentence in check_include(root, allowed, path, target):
                 yield number, sentence
             here, there = path.rpartition("/")[0], target.rpartition("/")[0]
             if here != there and path != MAIN:
                 edges.setdefault((here, there), f"{path}:{number}")
-        elif folder_of(path) not in MAY_ASK_SYSTEM and path != MAIN:
+        elif room_of(path) not in MAY_ASK_SYSTEM and path != MAIN:
             asked = ASKS_SYSTEM.search(re.sub(STRING, '""', line))
             if asked:
                 yield number, f"{asked.group()}: only server/system asks the system"
 
 
 def breaches(root):
+    allowed = may_include(root)
     edges = {}
     for top in TOPS:
         for file in sorted((root / top).rglob("*")):
             if file.suffix in (".h", ".cc"):
                 path = file.relative_to(root).as_posix()
-                for number, sentence in check_file(root, path, edges):
+                for number, sentence in check_file(root, allowed, path, edges):
                     yield f"{path}:{number}: {sentence}"
     for (here, there), place in sorted(edges.items()):
         if here < there and (there, here) in edges:

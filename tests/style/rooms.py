@@ -2,14 +2,17 @@
 """Checks that a person who opens a folder of the server is told what it is, and finds its tests.
 
 Every room, a folder just below server/ or at the top of the sources, has a README.md of at least three
-lines that names a file to read first. Every folder of unit tests has the name of the folder that it tests,
-and no test stands above those. Prints each breach and exits 1 if there is one.
+lines that names a file to read first. The rooms of the server are those that CMake makes libraries of, and
+server/README.md lists them in the same order. Every folder of unit tests has the name of the folder that it
+tests, and no test stands above those. Prints each breach and exits 1 if there is one.
 
   rooms.py [the source tree]
 """
 import pathlib
 import re
 import sys
+
+from lib import libraries
 
 TOPS = ("protocol", "storage", "scripting", "server")
 UNITS = pathlib.Path("tests/unit")
@@ -20,6 +23,7 @@ ELSEWHERE = {"embed": "server/embed", "embed_server": "server/embed/serving",
 ROOMY = {"server"}
 
 READ_FIRST = re.compile(r"\bfirst\b", re.IGNORECASE)
+LISTED = re.compile(r"^\| \[(\w+)/\]", re.M)
 
 
 def rooms(root):
@@ -27,7 +31,7 @@ def rooms(root):
     for top in TOPS:
         yield pathlib.Path(top)
     for folder in sorted((root / "server").iterdir()):
-        if folder.is_dir() and any(folder.rglob("*.h")):
+        if folder.is_dir() and any(file.suffix in (".h", ".cc") for file in folder.rglob("*")):
             yield folder.relative_to(root)
 
 
@@ -40,6 +44,17 @@ def check_room(root, room):
     text = readme.read_text()
     if len(text.strip().split("\n")) < 3 or not READ_FIRST.search(text):
         yield f"{room}/README.md: no word of which file to read first"
+
+
+def check_list(root, all_rooms):
+    """Yields a sentence for each breach."""
+    built = libraries.rooms(root)
+    there = {room.name for room in all_rooms if room.parent.name}
+    for name in sorted(there ^ set(built)):
+        yield f"server/{name}: " + ("no library is made of it" if name in there else "CMake names it, and it is not there")
+    listed = LISTED.findall((root / "server/README.md").read_text())
+    if listed != built:
+        yield f"server/README.md: lists {' '.join(listed)}, and CMake {' '.join(built)}"
 
 
 def check_tests(root):
@@ -57,6 +72,7 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     all_rooms = list(rooms(root))
     found = [breach for room in all_rooms for breach in check_room(root, room)]
+    found += check_list(root, all_rooms)
     found += check_tests(root)
     for breach in found:
         print(breach)
