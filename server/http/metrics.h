@@ -8,8 +8,8 @@
 #include <string>
 
 #include "server/core/parts.h"
+#include "server/figures/metric_text.h"
 #include "server/http/figures.h"
-#include "server/http/metric_text.h"
 
 namespace sluice {
 

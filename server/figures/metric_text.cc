@@ -1,5 +1,5 @@
 // See metric_text.h.
-#include "server/http/metric_text.h"
+#include "server/figures/metric_text.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The text of metrics: names of counters in both forms, values, labels of any bytes, buckets.
-#include "server/http/metric_text.h"
+#include "server/figures/metric_text.h"
 
 #include <gtest/gtest.h>
 
