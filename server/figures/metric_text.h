@@ -24,8 +24,12 @@
 
 namespace sluice {
 
-// A yes or no as a figure.
-inline double FlagOf(bool is_so) { return is_so ? 1 : 0; }
+// Histograms are kept in µs or ms, and shown in seconds.
+inline constexpr double kMicro = 1e-6;
+inline constexpr double kMilli = 1e-3;
+// Bounds that suit what is to be done within a turn or a few.
+inline constexpr int64_t kShortBoundsUs[] = {50,   100,  250,    500,    1000,
+                                             2500, 5000, 10'000, 50'000, 250'000};
 
 class MetricText {
  public:
@@ -49,13 +53,10 @@ class MetricText {
     std::span<const int64_t> bounds;
     double scale;
   };
-  // Writes one histogram of the family that has begun.
+  // One histogram of the family: its buckets, sum and count.
   void Value(std::initializer_list<Label> labels, const Histogram& histogram,
              const Buckets& buckets);
-  // A family of one histogram.
-  void Add(std::string_view name, std::string_view help, const Histogram& histogram,
-           std::span<const int64_t> bounds, double scale) {
-    Begin(name, Kind::kHistogram, help);
+  void Value(const Histogram& histogram, std::span<const int64_t> bounds, double scale) {
     Value({}, histogram, {bounds, scale});
   }
   // The text is done.

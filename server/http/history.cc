@@ -3,47 +3,42 @@
 
 #include <algorithm>
 
-#include "server/clients/clients.h"
-#include "server/clients/host.h"
 #include "server/core/turn_clock.h"
-#include "server/limits/limit_service.h"
-#include "server/locks/lock_service.h"
+#include "server/figures/sections.h"
 #include "server/observe/statistics.h"
 
 namespace sluice {
 
-History::Counts History::Read(const Parts& parts) {
-  Counts counts;
-  counts.commands = parts.Get<Statistics>().commands;
-  counts.granted = parts.Get<LockService>().counts().granted;
-  const LimitStatistics::Decided decided = parts.Get<LimitService>().statistics().All();
-  counts.taken = decided.taken;
-  counts.refused = decided.refused;
-  return counts;
+History::Plotted History::Read(const Parts& parts) {
+  Plotted plotted = {};
+  FigureSources sources(parts);
+  for (const FigureSection& section : FigureSections()) {
+    for (const Figure& figure : section.figures) {
+      if (figure.plot == Plot::kNone) continue;
+      plotted[static_cast<size_t>(figure.plot)] = figure.read.Read(sources).number();
+    }
+  }
+  return plotted;
 }
 
 void History::Take(const Parts& parts, int64_t now_ns) {
   const Statistics& statistics = parts.Get<Statistics>();
-  const Counts counts = Read(parts);
+  const Plotted plotted = Read(parts);
   const double seconds = static_cast<double>(now_ns - last_ns_) / 1e9;
   // A counter that is less than before was set to zero meanwhile (CONFIG RESETSTAT).
-  const auto rate = [seconds](uint64_t now, uint64_t before) {
-    return static_cast<double>(now < before ? now : now - before) / std::max(seconds, 1e-3);
+  const auto rate = [seconds](double now, double before) {
+    return (now < before ? now : now - before) / std::max(seconds, 1e-3);
   };
   if (last_ns_ != 0) {
-    const Sample sample{
+    Sample sample{
         .unix_s = parts.Get<TurnClock>().now().unix_s(),
-        .commands = rate(counts.commands, last_.commands),
-        .taken = rate(counts.taken, last_.taken),
-        .refused = rate(counts.refused, last_.refused),
-        .granted = rate(counts.granted, last_.granted),
-        .clients = static_cast<int64_t>(parts.Get<Clients>().size()),
-        .memory_bytes = parts.Get<Host>().process().Usage().resident_bytes,
-        .locks = static_cast<int64_t>(parts.Get<LockService>().held()),
-        .waiters = static_cast<int64_t>(parts.Get<LockService>().waiting()),
+        .plotted = plotted,
         .turn_us = statistics.turn_cpu_us.PercentileSince(turn_us_, 99),
         .late_ms = statistics.expiry_lateness_ms.PercentileSince(late_ms_, 99),
     };
+    for (size_t i = 0; i < kPlots; ++i) {
+      if (kPlotRows[i].is_rate) sample.plotted[i] = rate(plotted[i], last_[i]);
+    }
     const size_t at = taken_++ % kSamplesMax;
     if (at < ring_.size()) {
       ring_[at] = sample;
@@ -52,7 +47,7 @@ void History::Take(const Parts& parts, int64_t now_ns) {
     }
   }
   last_ns_ = now_ns;
-  last_ = counts;
+  last_ = plotted;
   turn_us_ = statistics.turn_cpu_us.Copy();
   late_ms_ = statistics.expiry_lateness_ms.Copy();
 }

@@ -8,10 +8,13 @@
 // Bounded: 360 samples of 88 bytes, and copies of two histograms.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "server/core/parts.h"
+#include "server/figures/figure.h"
 #include "server/observe/histogram.h"
 
 namespace sluice {
@@ -21,17 +24,26 @@ class History {
   static constexpr int64_t kEveryS = 10;
   static constexpr size_t kSamplesMax = 360;
 
-  // Rates are per second since the sample before; times are of what happened since then.
+  // A plot of the page: the figure itself, or its rate per second since the sample before.
+  struct PlotRow {
+    std::string_view name;  // for the page
+    bool is_rate;
+  };
+  // In the order of Plot.
+  static constexpr std::array<PlotRow, kPlots> kPlotRows = {{{"commands", true},
+                                                             {"taken", true},
+                                                             {"refused", true},
+                                                             {"granted", true},
+                                                             {"clients", false},
+                                                             {"memory", false},
+                                                             {"locks", false},
+                                                             {"waiters", false}}};
+  using Plotted = std::array<double, kPlots>;
+
+  // Times are of what happened since the sample before.
   struct Sample {
     int64_t unix_s = 0;
-    double commands = 0;
-    double taken = 0;  // by limiters
-    double refused = 0;
-    double granted = 0;  // locks
-    int64_t clients = 0;
-    int64_t memory_bytes = 0;  // resident
-    int64_t locks = 0;         // held
-    int64_t waiters = 0;
+    Plotted plotted = {};
     int64_t turn_us = 0;  // 99 % of the turns took no longer
     int64_t late_ms = 0;  // 99 % of the keys went no later
   };
@@ -44,18 +56,12 @@ class History {
   std::vector<Sample> Since(uint64_t number) const;
 
  private:
-  struct Counts {
-    uint64_t commands = 0;
-    uint64_t taken = 0;
-    uint64_t refused = 0;
-    uint64_t granted = 0;
-  };
-  static Counts Read(const Parts& parts);
+  static Plotted Read(const Parts& parts);
 
   std::vector<Sample> ring_;  // sample `number` stands at number % kSamplesMax
   uint64_t taken_ = 0;
   int64_t last_ns_ = 0;
-  Counts last_;
+  Plotted last_ = {};
   Histogram turn_us_;
   Histogram late_ms_;
 };

@@ -1,8 +1,10 @@
-// MetricsOf: what a scrape of /metrics gets. Figures are those of INFO, under the names that
-// redis_exporter gives them (redis_*) where it knows them, and our own (sluice_*) beside them.
+// MetricsOf: what a scrape of /metrics gets. Figures are those of server/figures, under the names
+// that redis_exporter gives them (redis_*) where it knows them, and our own (sluice_*) beside them.
+// Left out are those that Sluice has nothing to count for (forks, replicas, defragmentation), and
+// those whose names `promtool check metrics` objects to.
 //
-// It reads counters: O(commands that were called + policies + databases), whatever the keys are.
-// Rows are in metrics_redis.cc and metrics_own.cc. Bounded: some 100 KB.
+// It reads counters: O(commands that were called + policies + databases + clients), whatever the
+// keys are. Bounded: some 100 KB.
 #pragma once
 
 #include <string>
@@ -14,9 +16,5 @@
 namespace sluice {
 
 std::string MetricsOf(const Parts& parts, const HttpFigures& figures, MetricText::Form form);
-
-// --- its two halves
-void WriteRedisMetrics(const Parts& parts, MetricText& text);
-void WriteOwnMetrics(const Parts& parts, const HttpFigures& figures, MetricText& text);
 
 }  // namespace sluice

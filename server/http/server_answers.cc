@@ -218,29 +218,26 @@ namespace {
 
 using Sample = History::Sample;
 
-void WriteFigure(JsonText& json, double figure) {
-  json.Value(static_cast<double>(static_cast<int64_t>(figure * 10 + 0.5)) / 10);
-}
-void WriteFigure(JsonText& json, int64_t figure) { json.Value(figure); }
-
-template <auto member>
-void WriteFigures(JsonText& json, const std::vector<Sample>& samples) {
-  json.Array();
-  for (const Sample& sample : samples) WriteFigure(json, sample.*member);
+// Each of the samples; `read` takes it from one.
+void WriteColumn(JsonText& json, std::string_view name, const std::vector<Sample>& samples,
+                 auto read) {
+  json.Key(name).Array();
+  for (const Sample& sample : samples) json.Value(read(sample));
   json.End();
 }
 
-struct Column {
-  std::string_view name;
-  void (*write)(JsonText& json, const std::vector<Sample>& samples);
-};
-constexpr Column kColumns[] = {
-    {"unix_s", WriteFigures<&Sample::unix_s>},       {"commands", WriteFigures<&Sample::commands>},
-    {"taken", WriteFigures<&Sample::taken>},         {"refused", WriteFigures<&Sample::refused>},
-    {"granted", WriteFigures<&Sample::granted>},     {"clients", WriteFigures<&Sample::clients>},
-    {"memory", WriteFigures<&Sample::memory_bytes>}, {"locks", WriteFigures<&Sample::locks>},
-    {"waiters", WriteFigures<&Sample::waiters>},     {"turn_us", WriteFigures<&Sample::turn_us>},
-    {"late_ms", WriteFigures<&Sample::late_ms>}};
+void WritePlot(JsonText& json, size_t plot, const std::vector<Sample>& samples) {
+  const History::PlotRow& row = History::kPlotRows[plot];
+  if (row.is_rate) {  // one digit behind the point
+    WriteColumn(json, row.name, samples, [plot](const Sample& sample) {
+      return static_cast<double>(static_cast<int64_t>(sample.plotted[plot] * 10 + 0.5)) / 10;
+    });
+  } else {
+    WriteColumn(json, row.name, samples, [plot](const Sample& sample) {
+      return static_cast<int64_t>(sample.plotted[plot]);
+    });
+  }
+}
 
 }  // namespace
 
@@ -255,10 +252,10 @@ HttpAnswer AnswerHistory(const PageCall& call) {
       .Field("every_s", History::kEveryS)
       .Field("samples_max", History::kSamplesMax)
       .Field("cursor", std::to_string(call.history.taken()));
-  for (const Column& column : kColumns) {
-    json.Key(column.name);
-    column.write(json, samples);
-  }
+  WriteColumn(json, "unix_s", samples, [](const Sample& sample) { return sample.unix_s; });
+  for (size_t plot = 0; plot < kPlots; ++plot) WritePlot(json, plot, samples);
+  WriteColumn(json, "turn_us", samples, [](const Sample& sample) { return sample.turn_us; });
+  WriteColumn(json, "late_ms", samples, [](const Sample& sample) { return sample.late_ms; });
   json.End();
   return JsonAnswer(json);
 }

@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
-#include "server/commands/admin/info_fields.h"
 #include "server/config/commandline.h"
 #include "server/config/config.h"
 #include "server/config/sample.h"
 #include "server/embed/serving/host_facts.h"
 #include "server/embed/serving/server.h"
+#include "server/figures/sections.h"
 #include "server/net/hand_over/predecessor.h"
 #include "server/net/process/process.h"
 #include "server/net/readiness.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
-#include "server/commands/admin/info.h"
 #include "server/commands/admin/sparkline.h"
 #include "server/config/config.h"
+#include "server/figures/figure_value.h"
 
 namespace sluice {
 namespace {

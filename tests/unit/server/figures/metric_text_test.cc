@@ -67,7 +67,8 @@ TEST(MetricText, BucketsAreCumulativeAndScaled) {
   histogram.Record(5000);
   MetricText text(Form::kPrometheus);
   constexpr int64_t kBounds[] = {1, 10, 1000};
-  text.Add("t_seconds", "T.", histogram, kBounds, 1e-3);
+  text.Begin("t_seconds", Kind::kHistogram, "T.");
+  text.Value(histogram, kBounds, 1e-3);
   EXPECT_EQ(text.Finish(),
             "# HELP t_seconds T.\n# TYPE t_seconds histogram\n"
             "t_seconds_bucket{le=\"0.001\"} 1\nt_seconds_bucket{le=\"0.01\"} 3\n"

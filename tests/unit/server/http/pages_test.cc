@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "protocol/text/concat.h"
+#include "server/figures/sections.h"
 #include "server/http/text/base64.h"
 #include "server/limits/limit_service.h"
 #include "server/locks/lock_service.h"
@@ -208,6 +209,43 @@ TEST_F(PagesTest, TheHistoryIsBounded) {
   EXPECT_EQ(pages_.history().Since(pages_.history().taken() - 3).size(), 3u);
 }
 
+// Counters are shown as what they grow by, all else as it is.
+TEST_F(PagesTest, PlotsAreRatesAndFigures) {
+  pages_.Sample(kSecond);
+  for (int i = 0; i < 5; ++i) Run({"lock.acquire", Concat("l", i), "me", "lease", "60000"});
+  Run({"limit.take", "k", "window", "1", "60000"});
+  pages_.Sample(11 * kSecond);
+  const std::string text = Text("/api/history");
+  size_t at = 0;
+  for (const std::string_view column :
+       {R"("unix_s":[)", R"("commands":[0.6],)", R"("taken":[0.1],)", R"("refused":[0],)",
+        R"("granted":[0.5],)", R"("clients":[1],)", R"("memory":[)", R"("locks":[5],)",
+        R"("waiters":[0],)", R"("turn_us":[)", R"("late_ms":[0]})"}) {
+    const size_t found = text.find(column, at);
+    ASSERT_NE(found, text.npos) << column << " in " << text;
+    at = found;
+  }
+}
+
+// Each metric that has a row is in the text once, redis_exporter's before ours.
+TEST_F(PagesTest, MetricsAreThoseOfTheRows) {
+  const std::string text = Text("/metrics");
+  for (const FigureSection& section : FigureSections()) {
+    for (const Figure& figure : section.figures) {
+      if (figure.metric.name.empty()) continue;
+      const std::string_view ending =
+          figure.metric.kind == MetricText::Kind::kCounter ? "_total" : "";
+      const std::string help =
+          Concat("# HELP ", figure.metric.name, ending, ' ', figure.metric.help, '\n');
+      const size_t at = text.find(help);
+      ASSERT_NE(at, text.npos) << help;
+      EXPECT_EQ(text.find(help, at + 1), text.npos) << help;
+    }
+  }
+  EXPECT_TRUE(text.starts_with("# HELP redis_up "));
+  EXPECT_LT(text.rfind("# HELP redis_"), text.find("# HELP sluice_"));
+}
+
 TEST_F(PagesTest, RatesOutliveResetStat) {
   pages_.Sample(kSecond);
   for (int i = 0; i < 1000; ++i) Run({"ping"});
@@ -215,8 +253,9 @@ TEST_F(PagesTest, RatesOutliveResetStat) {
   Run({"config", "resetstat"});
   pages_.Sample(21 * kSecond);
   for (const History::Sample& sample : pages_.history().Since(0)) {
-    EXPECT_GE(sample.commands, 0);
-    EXPECT_LE(sample.commands, 101);
+    const double commands = sample.plotted[static_cast<size_t>(Plot::kCommands)];
+    EXPECT_GE(commands, 0);
+    EXPECT_LE(commands, 101);
   }
 }
 
