@@ -42,7 +42,7 @@ class FigureReading {
   constexpr FigureReading(Function)
       : value_([](From from) -> FigureValue { return Function{}(from); }) {}
 
-  // Precondition: it is no reading of lines.
+  // Requires: it is no reading of lines.
   FigureValue Read(From from) const { return value_(from); }
   void Write(std::string_view name, From from, InfoText& text) const {
     if (lines_) return lines_(from, text);

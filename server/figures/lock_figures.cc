@@ -119,8 +119,8 @@ constexpr Figure kLockFigures[] = {
      "requests that waited and had their lock then; this and those that follow: since the start or "
      "CONFIG RESETSTAT",
      [](From from) { return WaitsOf(from).all().granted_ms.count(); },
-     Buckets("sluice_lock_wait_seconds",
-             "How long requests waited for a lock until they had it.", WriteWaitSeconds)},
+     Buckets("sluice_lock_wait_seconds", "How long requests waited for a lock until they had it.",
+             WriteWaitSeconds)},
     {"locks_wait_ms_sum", "ms", "so long they waited, in all",
      [](From from) { return WaitsOf(from).all().granted_ms.sum(); }},
     {"locks_wait_ms_percentiles", "ms",
