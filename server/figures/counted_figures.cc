@@ -15,23 +15,6 @@
 namespace sluice {
 namespace {
 
-// Bytes that would break the line, as Redis replaces them.
-std::string SafeName(std::string_view name) {
-  std::string safe(name);
-  for (char& c : safe) {
-    if (c == '#' || c == ':' || c == '\n' || c == '\r') c = '_';
-  }
-  return safe;
-}
-
-// "%f" without the zeros at its end: 99.900000 is "99.9".
-std::string ShortText(double value) {
-  std::string text = FixedText(value, 6);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
-}
-
 // --- commands
 
 // Containers and subcommands, each with statistics of its own; the container's are those of its own

@@ -27,4 +27,19 @@ std::string HumanText(uint64_t bytes) {
   return human;
 }
 
+std::string ShortText(double value) {
+  std::string text = FixedText(value, 6);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
+std::string SafeName(std::string_view name) {
+  std::string safe(name);
+  for (char& c : safe) {
+    if (c == '#' || c == ':' || c == '\n' || c == '\r') c = '_';
+  }
+  return safe;
+}
+
 }  // namespace sluice

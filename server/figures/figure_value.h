@@ -22,6 +22,10 @@ std::string FixedText(double value, int digits);
 std::string RatioText(uint64_t a, uint64_t b);
 // "1.49M", as Redis's bytesToHuman: two digits behind the point from a kilobyte on.
 std::string HumanText(uint64_t bytes);
+// "%f" without the zeros at its end: 99.900000 is "99.9".
+std::string ShortText(double value);
+// The name of a field without bytes that would break its line, as Redis replaces them.
+std::string SafeName(std::string_view name);
 
 class FigureValue {
  public:
