@@ -33,6 +33,9 @@ struct LockImage;
 struct RdbContext {
   Now now;
   bool compress = true;  // texts, when they are written
+  // A file has nothing but what Redis 7.0 writes: fields of hashes that are not over, without
+  // deadlines, and no marks of kinds of deadlines. Values of ours it cannot hold.
+  bool for_redis = false;
   Hash::Limits hash;
   Set::Limits set;
   SortedSet::Limits sorted_set;
@@ -52,6 +55,7 @@ void WriteList(const List& list, RdbWriter& writer);
 void WriteSet(const Set& set, RdbWriter& writer);
 void WriteListNode(const ListChunk& chunk, RdbWriter& writer);  // alone, of a list of chunks
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer);
+void WritePlainHash(const Hash& hash, const Now& now, RdbWriter& writer);  // without deadlines
 void WriteSortedSet(const SortedSet& set, RdbWriter& writer);
 
 inline constexpr RdbModuleType kRdbTimedHash{"sluicehsh"};

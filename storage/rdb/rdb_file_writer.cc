@@ -22,7 +22,7 @@ constexpr size_t kScratchKept = 1024 * 1024;
 RdbFileWriter::RdbFileWriter(ByteSink& sink, const RdbContext& context, bool checksum)
     : sink_(sink), context_(context), checksum_(checksum), buffer_("REDIS0010") {
   static_assert(kRdbVersion == 10);
-  Aux(kRdbRelativeField, "1");
+  if (!context_.for_redis) Aux(kRdbRelativeField, "1");
 }
 
 void RdbFileWriter::Aux(std::string_view name, std::string_view value) {
@@ -59,7 +59,8 @@ void RdbFileWriter::WriteDeadline(const Deadline& deadline) {
   const int64_t unix_ms = std::max<int64_t>(deadline.UnixMs(context_.now), 0);
   RdbWriter writer(out());
   // A relative one beyond all time is none that a reader would take for one.
-  if (deadline.kind == Deadline::Kind::kUnix || unix_ms > kRdbMomentMsMax) {
+  const bool is_marked = deadline.kind == Deadline::Kind::kUnix || unix_ms > kRdbMomentMsMax;
+  if (is_marked && !context_.for_redis) {
     writer.Opcode(RdbOpcode::kDeadlineSeconds);
     writer.Raw(std::string_view("\0\0\0\0", 4));
   }

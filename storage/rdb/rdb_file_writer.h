@@ -1,7 +1,7 @@
 // RdbFileWriter: an RDB file of version 10, as Redis 7.0 writes it, into a ByteSink in pieces. See
 // rdb_file_reader.h for the frame. redis-check-rdb accepts every such file; Redis loads it when
 // only types of Redis 7.0 are in it. Ours are module values, and so is a hash whose fields have
-// deadlines, for which version 10 has no type.
+// deadlines, for which version 10 has no type (but see RdbContext::for_redis).
 //
 //   RdbFileWriter writer(sink, context);
 //   writer.Aux("redis-ver", kRedisVersion);

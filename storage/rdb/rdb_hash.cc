@@ -179,9 +179,13 @@ std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& co
   return reader.ok() ? maker.Take() : nullptr;
 }
 
-// Without deadlines as Redis 7.0 does: small ones as one listpack, others as strings.
 void WriteHash(const Hash& hash, const Now& now, RdbWriter& writer) {
-  if (hash.has_deadlines()) return WriteTimedHash(hash, now, writer);
+  return hash.has_deadlines() ? WriteTimedHash(hash, now, writer)
+                              : WritePlainHash(hash, now, writer);
+}
+
+// As Redis 7.0 does: small ones as one listpack, others as strings.
+void WritePlainHash(const Hash& hash, const Now& now, RdbWriter& writer) {
   if (hash.Encoding() != "listpack") {
     writer.Type(RdbType::kHash);
     writer.Length(hash.CountLive(now));

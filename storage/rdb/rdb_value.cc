@@ -166,7 +166,9 @@ void WriteRdbValue(const Entry& entry, const RdbContext& context, std::string& o
 void WriteRdbFileValue(const Entry& entry, const RdbContext& context, std::string& out) {
   if (RdbVersionOf(entry) == kRdbVersion) return WriteRdbValue(entry, context, out);
   RdbWriter writer(out, context.compress);
-  WriteHashModule(ValueOf<Hash>(entry), BeforeAllDeadlines(context.now), writer);
+  const auto& hash = ValueOf<Hash>(entry);
+  if (context.for_redis) return WritePlainHash(hash, context.now, writer);
+  WriteHashModule(hash, BeforeAllDeadlines(context.now), writer);
 }
 
 // All is written in forms of Redis 7.0, but for a hash whose fields end, which 7.4 came to know.

@@ -31,6 +31,10 @@ size_t Hash::CountLive(const Now& now) const {
   return has_deadlines() ? size() - table_->times->CountDue(now) : size();
 }
 
+size_t Hash::CountTimed(const Now& now) const {
+  return has_deadlines() ? table_->times->size() - table_->times->CountDue(now) : 0;
+}
+
 const Member* Hash::FindLive(std::string_view name, const Now& now) const {
   const Member* const member = table_->map.Find(name);
   return member && !member->Expired(now) ? member : nullptr;

@@ -50,6 +50,7 @@ class Hash final : public Value {
   size_t size() const;  // with expired ones that have not been taken out yet
   bool empty() const { return size() == 0; }
   size_t CountLive(const Now& now) const;
+  size_t CountTimed(const Now& now) const;  // live fields with a deadline
   // False when the field is missing, or its time is over.
   bool Get(std::string_view name, const Now& now, FieldValue& value) const;
   bool Has(std::string_view name, const Now& now) const;

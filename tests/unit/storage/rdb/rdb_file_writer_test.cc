@@ -182,6 +182,39 @@ TEST(RdbFileWriter, KeepsTheKindsOfFieldsDeadlines) {
   EXPECT_TRUE(deadline("none").none());
 }
 
+// A file for Redis has no field of ours; a deadline of a field, which Redis 7.0 lacks, is left out.
+TEST(RdbFileWriter, WritesForRedisWhatRedisWrites) {
+  RdbWorld world, again;
+  RdbContext context = world.Context();
+  auto hash = std::make_unique<Hash>();
+  for (const char* const name : {"over", "timed", "plain"}) {
+    hash->Set(name, name, context.hash, context.now);
+  }
+  hash->SetDeadline("over", Deadline::Steady(5000), context.hash);
+  hash->SetDeadline("timed", Deadline::Steady(15'000), context.hash);
+  Database& db = world.keyspace().db(0);
+  db.PutValue(world.Key("hash"), std::move(hash), Deadline::None(), world.now());
+  db.PutText(world.Key("relative"), "v", Deadline::Steady(15'000), world.now());
+  db.PutText(world.Key("absolute"), "v", Deadline::Unix(1'800'000'005'000), world.now());
+  const int64_t relative_unix_ms = Deadline::Steady(15'000).UnixMs(world.now());
+  world.clock.Advance(10'000);
+  context.now = world.now();
+  context.for_redis = true;
+  StringSink sink;
+  RdbFileWriter writer(sink, context);
+  db.ForEach([&](const Entry& entry) { writer.Key(entry); });
+  ASSERT_TRUE(writer.End());
+  again.clock = world.clock;
+  EXPECT_EQ(again.Load(sink.bytes), "");
+  EXPECT_TRUE(again.aux.empty());
+  EXPECT_EQ(again.Find(0, "relative")->deadline(), Deadline::Unix(relative_unix_ms));
+  EXPECT_EQ(again.Find(0, "absolute")->deadline(), Deadline::Unix(1'800'000'005'000));
+  const auto& fields = static_cast<const Hash&>(again.Find(0, "hash")->value());
+  EXPECT_EQ(fields.size(), 2u);
+  EXPECT_FALSE(fields.has_deadlines());
+  EXPECT_TRUE(fields.Has("timed", again.now()));
+}
+
 TEST(RdbFileWriter, CanLeaveTextsUncompressed) {
   RdbWorld world;
   const std::string text(1000, 'x');
