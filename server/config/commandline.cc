@@ -21,7 +21,9 @@ constexpr std::string_view kHelp =
        sluice --check-aof DIR [--fix]
        sluice --check-rdb FILE
        sluice --check-config [/path/to/redis.conf] [-] [--option value ...]
-       sluice --import FILE|DIR [--into DIR] [--option value ...]
+       sluice --import FILE|DIR [--into DIR] [--keep-expired] [--option value ...]
+       sluice --export-redis FILE|DIR FILE [--option value ...]
+       sluice --export-redis HOST:PORT FILE [ACCESS]
        sluice --backup HOST:PORT FILE [ACCESS]
        sluice --print-config
        sluice --print-info
@@ -35,7 +37,11 @@ input. Options of Redis that Sluice does not serve are refused or warned about w
 --check-config says all that a start would refuse or warn of, also of Redis's file; nothing starts.
 --check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
 --import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
-Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log.
+Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log. Keys
+whose time is over are left out and counted; '--keep-expired' keeps them, without a deadline.
+--export-redis makes the second FILE, an RDB file that redis-server 7.0 loads, out of the data of a
+stopped Sluice (its folder, a snapshot, a log's folder) or of a running server, and says what it
+left out.
 --backup has the server save a snapshot and copies it to FILE, on the server's own machine.
 --print-config prints a configuration with every option, its range and its default, in comments.
 --print-info prints what each field of INFO is, as a page of Markdown.
@@ -81,9 +87,9 @@ std::string_view WithoutDashes(std::string_view word) {
 }
 
 // First words that decide what is done, for hints alone.
-constexpr std::string_view kForms[] = {"help",       "version", "check-aof",   "check-config",
-                                       "check-rdb",  "import",  "backup",      "ping",
-                                       "print-info", "top",     "print-config"};
+constexpr std::string_view kForms[] = {"help",      "version",    "check-aof",    "check-config",
+                                       "check-rdb", "import",     "export-redis", "backup",
+                                       "ping",      "print-info", "top",          "print-config"};
 
 std::string Dashed(std::string_view form) { return Concat(form == "top" ? "" : "--", form); }
 
@@ -154,7 +160,8 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
   return options;
 }
 
-// The options behind the file, and behind --into, are for the server that is to start from it.
+// The options behind the file, --into and --keep-expired are for the server that is to start from
+// it.
 void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
   if (arguments.size() < 2 || IsOption(arguments[1])) {
     line.fault = "--import takes a file or a folder";
@@ -162,13 +169,17 @@ void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) 
   }
   line.file = arguments[1];
   size_t at = 2;
-  if (arguments.size() > at && arguments[at] == "--into") {
-    if (HasNoValue(arguments, at)) {
+  for (; at < arguments.size(); ++at) {
+    if (arguments[at] == "--keep-expired") {
+      line.keep_expired = true;
+    } else if (arguments[at] != "--into") {
+      break;
+    } else if (HasNoValue(arguments, at)) {
       line.fault = "--into takes a folder";
       return;
+    } else {
+      line.into = arguments[++at];
     }
-    line.into = arguments[at + 1];
-    at += 2;
   }
   line.options = OptionLines(arguments, at, line);
 }
@@ -299,21 +310,47 @@ void ReadAsking(std::span<const std::string_view> arguments, std::span<const Ask
   if (!line.fault.empty()) line.fault = Concat(arguments[0], ": ", line.fault, " (", usage, ")");
 }
 
-// Faults are kept in the line, and told with the usage.
-void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
-  if (arguments.size() < 3 || IsOption(arguments[1]) || IsOption(arguments[2])) {
-    line.fault = "--backup takes HOST:PORT and a file";
-    return;
-  }
+// The words of a form that makes a file from a server. Faults are told with the usage.
+void ReadServerToFile(std::span<const std::string_view> arguments, CommandLine& line) {
   line.fault = ReadServer(arguments[1], /*has_database=*/false, line);
   line.file = arguments[2];
   if (line.fault.empty()) line.fault = ReadWords(arguments, 3, {}, line);
   if (!line.fault.empty()) {
     line.fault =
-        Concat("--backup: ", line.fault,
+        Concat(arguments[0], ": ", line.fault,
                " (behind the file may stand --user NAME, --pass WORD and the words of TLS, "
                "as redis-cli has them)");
   }
+}
+
+bool HasTwoNames(std::span<const std::string_view> arguments) {
+  return arguments.size() >= 3 && !IsOption(arguments[1]) && !IsOption(arguments[2]);
+}
+
+void ReadBackup(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (HasTwoNames(arguments)) return ReadServerToFile(arguments, line);
+  line.fault = "--backup takes HOST:PORT and a file";
+}
+
+// Whether a word names a server, and no file: a host or a port alone would be a file's name.
+bool NamesServer(std::string_view word) {
+  for (const std::string_view begin : {"unix:", "redis://", "rediss://"}) {
+    if (word.starts_with(begin)) return true;
+  }
+  return word.find(':') != word.npos && word.find('/') == word.npos;
+}
+
+// Behind a folder stand options of the server that its data are of.
+void ReadExport(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (!HasTwoNames(arguments)) {
+    line.fault =
+        "--export-redis takes two things: a folder, a file or HOST:PORT; and the file to be made";
+    return;
+  }
+  if (NamesServer(arguments[1])) return ReadServerToFile(arguments, line);
+  line.from = arguments[1];
+  line.file = arguments[2];
+  line.options = OptionLines(arguments, 3, line);
 }
 
 // Forms of a path and a flag, or of nothing.
@@ -373,6 +410,10 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   if (arguments[0] == "--import") {
     line.action = CommandLine::Action::kImport;
     ReadImport(arguments, line);
+  }
+  if (arguments[0] == "--export-redis") {
+    line.action = CommandLine::Action::kExportRedis;
+    ReadExport(arguments, line);
   }
   if (arguments[0] == "--backup") {
     line.action = CommandLine::Action::kBackup;

@@ -24,18 +24,22 @@ struct CommandLine {
     kCheckRdb,
     kCheckConfig,
     kImport,
+    kExportRedis,
     kBackup,
     kPing,
     kTop
   };
   Action action = Action::kRun;
-  std::string file;  // empty: none; what kCheckRdb is to look at, kImport reads, kBackup makes
+  // Empty: none; what kCheckRdb is to look at, kImport reads, kBackup and kExportRedis make.
+  std::string file;
   bool from_stdin = false;     // configuration text comes from standard input too
   std::string options;         // the options as configuration text
   std::string log_folder;      // kCheckLog
   bool fix = false;            // kCheckLog
   std::string into = ".";      // kImport: the folder
-  std::string server;          // kBackup, kPing, kTop: host:port; empty: it is missing
+  bool keep_expired = false;   // kImport
+  std::string from;            // kExportRedis: a file or a folder; empty: the server
+  std::string server;          // kBackup, kExportRedis, kPing, kTop: host:port; empty: none
   std::string user, password;  // likewise
   TlsWords tls;                // likewise
   int64_t wait_ms = 0;         // kPing

@@ -29,6 +29,10 @@ struct LogState {
     uint64_t loaded = 0;
     uint64_t expired = 0;  // their time was over: they were left out
   } last_rdb;              // keys of the RDB file that was loaded last
+  struct {
+    uint64_t keys = 0;
+    uint64_t fields = 0;  // of hashes
+  } ended;                // of an import: what was over, and was left out or kept
 
   bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
   bool denies_anything() const { return loading || denies_writes(); }

@@ -28,8 +28,8 @@ Engine::~Engine() = default;
 
 Fault Engine::StartLog() { return inside_->all.StartLog(); }
 
-void Engine::Import(std::vector<std::string> paths, bool is_snapshot) {
-  inside_->all.log.Import(std::move(paths), is_snapshot);
+void Engine::Import(std::vector<std::string> paths, bool is_snapshot, bool keeps_ended) {
+  inside_->all.log.Import(std::move(paths), is_snapshot, keeps_ended);
 }
 
 bool Engine::loading() const { return inside_->all.log.loading(); }

@@ -51,7 +51,7 @@ class Engine final {
   // Returns a sentence why the server cannot start, or an empty one.
   Fault StartLog();
   // Instead: `sluice --import` (LogService).
-  void Import(std::vector<std::string> paths, bool is_snapshot);
+  void Import(std::vector<std::string> paths, bool is_snapshot, bool keeps_ended);
   bool loading() const;
   Fault WriteFiles();
   // No turn follows: all of the log is made durable. False: it could not be.

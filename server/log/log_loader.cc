@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/log/ended_keys.h"
 #include "storage/log/held_clock.h"
 #include "storage/log/rdb_source.h"
 
@@ -103,11 +104,11 @@ bool LogLoader::OpenNext() {
     return true;
   }
   RdbBase::Player& player = *this;
-  rdb_ = std::make_unique<RdbBase>(*file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(),
-                                   player,
-                                   RdbBase::Options{.drops_ended = options_.is_snapshot,
-                                                    .merges = options_.merges,
-                                                    .keeps_locks = options_.is_live});
+  rdb_ = std::make_unique<RdbBase>(
+      *file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(), player,
+      RdbBase::Options{.drops_ended = options_.is_snapshot && !options_.keeps_ended,
+                       .merges = options_.merges,
+                       .keeps_locks = options_.is_live});
   return true;
 }
 
@@ -223,6 +224,14 @@ void LogLoader::BringTimeBack() {
   }
   on_.clock.LetGo();
   if (is_stepped_ || offset_ms_ != on_.clock.now().unix_offset_ms) on_.keyspace.WallStepped();
+}
+
+void LogLoader::SortOutEndedKeys() {
+  if (!options_.is_foreign) return;
+  // Of a snapshot some were left out when they were read.
+  const EndedFate fate = options_.keeps_ended ? EndedFate::kKept : EndedFate::kTakenOut;
+  const EndedKeys ended = SortOutEnded(on_.keyspace, on_.clock.now(), fate);
+  on_.state.ended = {.keys = ended.keys + on_.state.last_rdb.expired, .fields = ended.fields};
 }
 
 // The commands are of that clock. To a server that is live, what was relative ends as long from now

@@ -43,6 +43,8 @@ struct LogLoadOptions {
   bool is_live = false;
   bool merges = false;      // of a snapshot: what is there already is replaced
   bool is_foreign = false;  // the files are another's, and stay as they are
+  // Of those: keys whose time is over are kept, without a deadline, instead of left out.
+  bool keeps_ended = false;
 };
 
 class LogLoader final : private RdbBase::Player {
@@ -70,6 +72,8 @@ class LogLoader final : private RdbBase::Player {
   int64_t last_unix_ms() const { return last_unix_ms_; }  // of the last turn; 0: not known
   // All is played. Lets the clock go on.
   void BringTimeBack();
+  // Behind it, of an import: takes out what is over, or keeps it, and counts it (LogState::ended).
+  void SortOutEndedKeys();
 
  private:
   bool OpenNext();

@@ -102,8 +102,10 @@ Fault LogService::LoadSnapshot() {
   return {};
 }
 
-void LogService::Import(std::vector<std::string> paths, bool is_snapshot) {
-  BeginLoading(std::move(paths), {.boot = Boot(), .is_snapshot = is_snapshot, .is_foreign = true});
+void LogService::Import(std::vector<std::string> paths, bool is_snapshot, bool keeps_ended) {
+  BeginLoading(
+      std::move(paths),
+      {.boot = Boot(), .is_snapshot = is_snapshot, .is_foreign = true, .keeps_ended = keeps_ended});
 }
 
 Fault LogService::WriteFiles() {
@@ -193,6 +195,7 @@ void LogService::EndLoading() {
       folder_ && stands() && boot != kUnknownBoot && loader_->boot() == boot;
   const int64_t last_unix_ms = loader_->last_unix_ms();
   loader_->BringTimeBack();
+  loader_->SortOutEndedKeys();
   loader_.reset();
   on_.locks.Started(/*has_data=*/true, has_all_grants, last_unix_ms);
   on_.state.loading = false;

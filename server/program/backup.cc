@@ -208,7 +208,9 @@ std::string NotHere(const BackupOrder& order, const std::string& path, std::stri
                 "it from there");
 }
 
-std::string Make(const BackupOrder& order, Disk& disk, std::string& done) {
+}  // namespace
+
+Fault FetchBackup(const BackupOrder& order, Disk& disk, std::string& done) {
   Saver saver(order);
   std::string path;
   if (std::string fault = saver.Connect(); !fault.empty()) return fault;
@@ -228,11 +230,9 @@ std::string Make(const BackupOrder& order, Disk& disk, std::string& done) {
   return {};
 }
 
-}  // namespace
-
 int Backup(const BackupOrder& order, Disk& disk, std::FILE* out, std::FILE* errors) {
   std::string done;
-  const std::string fault = Make(order, disk, done);
+  const std::string fault = FetchBackup(order, disk, done);
   const std::string said = HarmlessLine(fault.empty() ? done : fault, TextOfTerminal());
   std::fprintf(fault.empty() ? out : errors, "%s%s\n",
                fault.empty() ? "" : "sluice: ", said.c_str());

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "protocol/text/fault.h"
 #include "server/config/tls_words.h"
 #include "storage/disk.h"
 
@@ -22,7 +23,9 @@ struct BackupOrder {
   std::string file;  // appears as a whole, durable, or not at all
 };
 
-// The exit status: 0, or 1 and a sentence on `errors`.
+// A sentence why there is no such file, or empty; then `done` is the sentence that it is there.
+Fault FetchBackup(const BackupOrder& order, Disk& disk, std::string& done);
+// The same as a program. The exit status: 0, or 1 and a sentence on `errors`.
 int Backup(const BackupOrder& order, Disk& disk, std::FILE* out, std::FILE* errors);
 
 }  // namespace sluice

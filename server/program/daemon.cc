@@ -29,6 +29,7 @@
 #include "server/program/backup.h"
 #include "server/program/check_config.h"
 #include "server/program/check_rdb.h"
+#include "server/program/export_redis.h"
 #include "server/program/import.h"
 #include "server/program/ping.h"
 #include "server/program/top/safe_text.h"
@@ -36,6 +37,7 @@
 #include "server/program/top/top.h"
 #include "server/system/system_disk.h"
 #include "server/system/system_random.h"
+#include "storage/keyspace/keyspace.h"
 #include "storage/log/log_check.h"
 
 namespace sluice {
@@ -163,6 +165,24 @@ int Serve(const CommandLine& line, std::vector<std::string> words, const std::st
   return server.RunAsProcess();
 }
 
+// The forms that load files into an engine, and write others.
+int LoadFiles(const CommandLine& line, const std::string& stdin_text, BackupOrder server,
+              Disk& disk) {
+  const bool is_import = line.action == CommandLine::Action::kImport;
+  Config config(disk);
+  // As many as there can be: a stopped server's own number is not known.
+  if (!is_import) config.Preset("databases", {Concat(Keyspace::kDatabasesMax)});
+  CommandLine options = line;
+  options.file.clear();  // it is no configuration
+  if (const std::string error = Configure(options, stdin_text, config); !error.empty())
+    return Fail(error, kWrongWords);
+  const EngineOptions facts = HostFacts(config.settings());
+  if (is_import)
+    return Import({line.file, line.into, line.keep_expired}, disk, config, facts, stdout, stderr);
+  return ExportRedis({line.from, std::move(server), line.file}, disk, config, facts, stdout,
+                     stderr);
+}
+
 }  // namespace
 
 int RunDaemon(int argc, char** argv) {
@@ -201,15 +221,10 @@ int RunDaemon(int argc, char** argv) {
   const std::string stdin_text = line.from_stdin ? ReadStandardInput() : std::string();
   if (line.action == CommandLine::Action::kCheckConfig)
     return CheckConfig(line, stdin_text, disk, stdout);
+  if (line.action == CommandLine::Action::kImport ||
+      line.action == CommandLine::Action::kExportRedis)
+    return LoadFiles(line, stdin_text, {line.server, line.user, password, line.tls, {}}, disk);
   Config config(disk);
-  if (line.action == CommandLine::Action::kImport) {
-    CommandLine options = line;
-    options.file.clear();  // it is no configuration
-    if (const std::string error = Configure(options, stdin_text, config); !error.empty())
-      return Fail(error, kWrongWords);
-    return Import({line.file, line.into}, disk, config, HostFacts(config.settings()), stdout,
-                  stderr);
-  }
   // The server reads it once more, for itself.
   if (const std::string error = Configure(line, stdin_text, config); !error.empty())
     return Fail(error);

@@ -58,12 +58,7 @@ Fault LogFolder::Lock() {
     return FaultOf(path, "opened", fault);
   if (const int fault = file->Lock()) {
     if (fault != EWOULDBLOCK) return FaultOf(path, "locked", fault);
-    std::string owner(20, '\0');
-    size_t got = 0;
-    file->ReadAt(0, owner, got);
-    owner.resize(std::min(got, owner.find('\n')));
-    return Concat("another server, process ", owner, ", has the log in ", disk_.Absolute(folder_),
-                  ": stop it, or give this one another dir or appenddirname");
+    return Concat(IsAnothers(*file).sentence(), ", or give this one another dir or appenddirname");
   }
   size_t written;
   file->Truncate(0);
@@ -71,6 +66,25 @@ Fault LogFolder::Lock() {
   lock_ = std::move(file);
   watch_.known.clear();
   Know(path, /*is_written_once=*/false);
+  return {};
+}
+
+Fault LogFolder::IsAnothers(DiskFile& lock) const {
+  std::string owner(20, '\0');
+  size_t got = 0;
+  lock.ReadAt(0, owner, got);
+  owner.resize(std::min(got, owner.find('\n')));
+  return Concat("another server, process ", owner, ", has the log in ", disk_.Absolute(folder_),
+                ": stop it");
+}
+
+Fault LogFolder::HoldStill() {
+  DiskIdentity there;
+  std::unique_ptr<DiskFile> file;
+  if (disk_.Identify(LockPath(), there) != 0) return {};
+  if (disk_.Open(LockPath(), Disk::Mode::kAppend, file) != 0) return {};
+  if (file->Lock() == EWOULDBLOCK) return IsAnothers(*file);
+  lock_ = std::move(file);
   return {};
 }
 

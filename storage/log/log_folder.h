@@ -46,6 +46,9 @@ class LogFolder {
   // Reads the manifest alone, for a caller that only looks. A missing one is an empty log only if
   // nothing else speaks of one: neither files beside it nor a log in the old format.
   Fault Look();
+  // For the same: takes the lock, where there is one and it can be had, and writes nothing. A
+  // sentence: another server has it.
+  Fault HoldStill();
   // The log is about to be turned on in a server that has data: until the first manifest is there
   // nothing in the folder counts, over a power cut too. Where there is a manifest already it
   // counts.
@@ -98,6 +101,7 @@ class LogFolder {
 
  private:
   Fault Lock();
+  Fault IsAnothers(DiskFile& lock) const;
   std::string LockPath() const { return folder_ + "/sluice.lock"; }
   bool IsOurs(const std::string& path) const;
   void Know(const std::string& path, bool is_written_once);

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from log_redis import client_of, digest, wire, write_all_types
 from server import REDIS, SLUICE, Server
@@ -65,7 +66,7 @@ def import_from(program, oracle, into):
         assert code == 0 and "ends in the middle of a turn" in errors, errors
         assert last.read_bytes() == before, "a file of another server was changed"
         assert digest_of(program, into / "b", "--appendonly", "yes") == wanted
-        told(program, 1, "name the one that is to be imported", "--import", theirs.folder, "--into", into / "c")
+        told(program, 1, "name the one that counts", "--import", theirs.folder, "--into", into / "c")
         told(program, 1, "is there already", "--import", dump, "--into", into / "a")
         shutil.copytree(into / "b", into / "d")
         code, _, errors = run(program, "--import", into / "d", "--into", into / "e")
@@ -79,6 +80,89 @@ def import_from(program, oracle, into):
         assert not (into / "f" / "dump.rdb").exists()
     finally:
         theirs.stop()
+
+
+KEPT_KEYS = {"a": b"1", "b": b"2", "stays": b"3", "later": b"4"}
+
+
+def imported(program, source, into, *words):
+    """A server that starts from an import, and the line that says what was over; empty: there is none."""
+    code, out, errors = run(program, "--import", source, "--into", into, *words)
+    assert code == 0, errors
+    over = [line for line in out.splitlines() if "time was over" in line]
+    options = words[words.index("--appendonly"):] if "--appendonly" in words else ()
+    return Server(program, [*options, "--dir", str(into)]), over[0] if over else ""
+
+
+def what_is_over(program, oracle, into):
+    """Keys whose time was over when the import came: left out and counted, or kept without a deadline."""
+    theirs = Server(oracle, ["--appendonly", "yes"])
+    try:
+        client = client_of(theirs)
+        for request in (("DEBUG", "SET-ACTIVE-EXPIRE", "0"), ("SET", "a", "1", "PX", "50"), ("SET", "stays", "3"),
+                        ("SET", "b", "2"), ("PEXPIRE", "b", "50"), ("SET", "later", "4", "PX", "3600000"),
+                        ("SELECT", "3"), ("RPUSH", "list", "x", "y"), ("PEXPIRE", "list", "50")):
+            assert client.call(*request)[0] != "-", request
+        time.sleep(0.1)
+        assert client.call("SAVE") == ("+", b"OK")
+        theirs.kill()
+        folder = pathlib.Path(theirs.folder)
+        targets = iter(range(100))
+        for source in (folder / "dump.rdb", folder / "appendonlydir"):
+            for options in ((), ("--appendonly", "yes")):
+                server, said = imported(program, source, into / f"over-{next(targets)}", *options)
+                with server:
+                    assert said == ("sluice: left out, as the time was over: 3 keys (--keep-expired keeps them, without "
+                                    "a deadline)"), said
+                    client = client_of(server)
+                    assert client.call("MGET", *sorted(KEPT_KEYS))[1] == [("$-1", None), ("$-1", None), ("$", b"4"),
+                                                                         ("$", b"3")]
+                    client.call("SELECT", "3")
+                    assert client.call("DBSIZE") == (":", b"0")
+                server, said = imported(program, source, into / f"over-{next(targets)}", "--keep-expired", *options)
+                with server:
+                    assert said == "sluice: kept, without a deadline, although the time was over: 3 keys", said
+                    client = client_of(server)
+                    values = [value for _, value in client.call("MGET", *sorted(KEPT_KEYS))[1]]
+                    assert dict(zip(sorted(KEPT_KEYS), values)) == KEPT_KEYS, values
+                    assert client.call("PTTL", "a") == client.call("PTTL", "b") == (":", b"-1")
+                    assert 3_000_000 < int(client.call("PTTL", "later")[1]) <= 3_600_000
+                    client.call("SELECT", "3")
+                    assert client.call("LRANGE", "list", "0", "-1")[1] == [("$", b"x"), ("$", b"y")]
+                    assert client.call("PTTL", "list") == (":", b"-1")
+    finally:
+        theirs.stop()
+
+
+def fields_that_are_over(program, into):
+    ours = Server(program, ["--appendonly", "yes"])
+    try:
+        client = client_of(ours)
+        for request in (("HSET", "some", "a", "1", "b", "2", "c", "3"), ("HPEXPIRE", "some", "200", "FIELDS", "1", "a"),
+                        ("HPEXPIRE", "some", "3600000", "FIELDS", "1", "b"), ("HSET", "all", "a", "1"),
+                        ("HPEXPIRE", "all", "200", "FIELDS", "1", "a"), ("LOCK.ACQUIRE", "door", "me", "LEASE", "200"),
+                        ("SAVE",)):
+            assert client.call(*request)[0] != "-", request
+        ours.kill()
+        time.sleep(0.3)
+        for name in ("dump.rdb", "appendonlydir"):
+            source = pathlib.Path(ours.folder, name)
+            server, said = imported(program, source, into / f"fields-{name}")
+            with server:
+                assert "over: 1 key and 1 field of a hash (" in said, said
+                client = client_of(server)
+                assert client.call("HKEYS", "some")[1] in ([("$", b"b"), ("$", b"c")], [("$", b"c"), ("$", b"b")])
+                assert client.call("EXISTS", "all") == (":", b"0")
+            server, said = imported(program, source, into / f"fields-kept-{name}", "--keep-expired")
+            with server:
+                assert said.endswith("over: 2 fields of hashes"), said
+                client = client_of(server)
+                ends = [int(end) for _, end in client.call("HPTTL", "some", "FIELDS", "3", "a", "b", "c")[1]]
+                assert ends[0] == ends[2] == -1 and 3_000_000 < ends[1] <= 3_600_000, ends
+                assert client.call("HGETALL", "all")[1] == [("$", b"a"), ("$", b"1")]
+                assert client.call("EXISTS", "door") == (":", b"0")
+    finally:
+        ours.stop()
 
 
 def refused_imports(program, into):
@@ -96,6 +180,7 @@ def refused_imports(program, into):
     told(program, 1, "No such file or directory", "--import", into / "missing", "--into", into / "g")
     told(program, 2, "--import takes a file or a folder", "--import")
     told(program, 2, "--into takes a folder", "--import", into / "text", "--into")
+    told(program, 2, "keep-expird", "--import", into / "text", "--keep-expird")
 
 
 def backups(program, kind, server_program, into):
@@ -137,6 +222,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         into = pathlib.Path(folder)
         import_from(options.server, options.oracle, into)
+        what_is_over(options.server, options.oracle, into)
+        fields_that_are_over(options.server, into)
         refused_imports(options.server, into)
         backups(options.server, "ours", options.server, into)
         backups(options.server, "theirs", options.oracle, into)

@@ -283,6 +283,11 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
   EXPECT_EQ(ReadCommandLine(check).file, "a.rdb");
   EXPECT_EQ(ReadCommandLine(none).action, CommandLine::Action::kCheckRdb);
   EXPECT_EQ(ReadCommandLine(none).file, "");
+  const std::string_view import[] = {"--import",     "a.rdb", "--keep-expired", "--into", "d",
+                                     "--appendonly", "yes"};
+  EXPECT_TRUE(ReadCommandLine(import).keep_expired);
+  EXPECT_EQ(ReadCommandLine(import).into, "d");
+  EXPECT_EQ(ReadCommandLine(import).options, "appendonly \"yes\" ");
   const std::string_view top[] = {"top", "[::1]:7000", "--once", "--every", "0.5", "--db", "3"};
   const CommandLine line = ReadCommandLine(top);
   EXPECT_EQ(line.action, CommandLine::Action::kTop);
@@ -339,6 +344,35 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
   EXPECT_THAT(ReadCommandLine(pas).fault, HasSubstr("did you mean '--pass'?"));
   EXPECT_THAT(ReadCommandLine(dashed).fault, HasSubstr("'-p' is not known here"));
   EXPECT_THAT(ReadCommandLine(bare).fault, HasSubstr("--every takes seconds, 0.1 or more"));
+}
+
+TEST(CommandLineTest, AnExportIsOfFilesOrOfAServer) {
+  const struct {
+    std::string_view from, server;
+  } cases[] = {{"data", ""},
+               {"/var/lib/sluice", ""},
+               {"./a:1", ""},
+               {"localhost", ""},
+               {"localhost:7000", "localhost:7000"},
+               {"[::1]:7", "[::1]:7"},
+               {"unix:/run/s", "unix:/run/s"},
+               {"redis://h", "h:6379"}};
+  for (const auto& c : cases) {
+    const std::string_view words[] = {"--export-redis", c.from, "x.rdb"};
+    const CommandLine line = ReadCommandLine(words);
+    EXPECT_EQ(line.action, CommandLine::Action::kExportRedis);
+    EXPECT_EQ(line.fault, "") << c.from;
+    EXPECT_EQ(line.file, "x.rdb");
+    EXPECT_EQ(line.server, c.server);
+    EXPECT_EQ(line.from, c.server.empty() ? c.from : "");
+  }
+  const std::string_view options[] = {"--export-redis", "data", "x.rdb", "--databases", "64"};
+  EXPECT_EQ(ReadCommandLine(options).options, "databases \"64\" ");
+  const std::string_view wrong[][4] = {{"--export-redis", "::1", "x.rdb", ""},
+                                       {"--export-redis", "h:1", "x.rdb", "--no"},
+                                       {"--export-redis", "data", "--databases", "64"},
+                                       {"--export-redis", "data", "x.rdb", "more"}};
+  for (const auto& words : wrong) EXPECT_NE(ReadCommandLine(words).fault, "") << words[1];
 }
 
 // The words that --help shows are those that are read.
