@@ -42,7 +42,7 @@ whose time is over are left out and counted; '--keep-expired' keeps them, withou
 --export-redis makes the second FILE, an RDB file that redis-server 7.0 loads, out of the data of a
 stopped Sluice (its folder, a snapshot, a log's folder) or of a running server, and says what it
 left out.
---backup has the server save a snapshot and copies it to FILE, on the server's own machine.
+--backup has the server save a snapshot and copies it to FILE; of a Sluice also to another machine.
 --print-config prints a configuration with every option, its range and its default, in comments.
 --print-info prints what each field of INFO is, as a page of Markdown.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until

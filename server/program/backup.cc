@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -29,6 +30,7 @@ constexpr int kPollMs = 100;
 constexpr int kIdleLooksMax = 30;
 constexpr size_t kPieceBytes = 1024 * 1024;
 constexpr uint64_t kFooterBytes = 8;
+constexpr int kReadsMax = 3;  // of a file that other saves replace
 
 // Which file stands under a name.
 struct Identity {
@@ -74,6 +76,8 @@ class Saver {
     path = Concat(dir, '/', name);
     return {};
   }
+
+  RedisLink& link() { return link_; }
 
   // One that begins now. Another that runs already is waited for.
   std::string Save() {
@@ -147,6 +151,68 @@ class Saver {
   RedisLink link_;
 };
 
+// The file that the server has saved, read over the connection (SLUICE.SNAPSHOT). Another save may
+// replace it meanwhile: then reading fails, and what was read is to be given up.
+class RemoteSnapshot final : public DiskFile {
+ public:
+  RemoteSnapshot(RedisLink& link, const std::string& server) : link_(link), server_(server) {}
+
+  // A sentence why the server does not hand it out, or empty.
+  std::string Begin() {
+    std::string piece;
+    mark_.clear();
+    was_replaced_ = false;
+    return Ask(0, 1, piece) ? std::string() : fault_;
+  }
+  bool was_replaced() const { return was_replaced_; }
+  const std::string& fault() const { return fault_; }
+
+  // --- DiskFile
+  int Size(uint64_t& bytes) override { return bytes = size_, 0; }
+  int ReadAt(uint64_t offset, std::span<char> into, size_t& got) override {
+    std::string piece;
+    if (!Ask(offset, into.size(), piece)) return EIO;
+    got = piece.copy(into.data(), into.size());
+    return 0;
+  }
+  int Append(std::string_view, size_t&) override { return EROFS; }
+  int Truncate(uint64_t) override { return EROFS; }
+  int Sync() override { return EROFS; }
+  int Lock() override { return EROFS; }
+
+ private:
+  bool Fail(std::string_view why) {
+    fault_ = Concat(server_, ": ", why);
+    return false;
+  }
+  bool Ask(uint64_t offset, size_t bytes, std::string& piece) {
+    const std::optional<Reply> reply =
+        link_.Call({"SLUICE.SNAPSHOT", Concat(offset), Concat(bytes)});
+    if (!reply) return Fail(link_.fault());
+    if (reply->kind == Reply::Kind::kError) return Fail(reply->text);
+    const bool is_sound = reply->elements.size() == 3 && !reply->elements[0].text.empty() &&
+                          reply->elements[1].integer >= 0 &&
+                          reply->elements[2].text.size() <= bytes;
+    if (!is_sound) return Fail("its answer to SLUICE.SNAPSHOT is none");
+    if (mark_.empty()) {
+      mark_ = reply->elements[0].text;
+      size_ = static_cast<uint64_t>(reply->elements[1].integer);
+    }
+    was_replaced_ = mark_ != reply->elements[0].text ||
+                    size_ != static_cast<uint64_t>(reply->elements[1].integer);
+    if (was_replaced_) return Fail("its snapshot was replaced while it was read");
+    piece = reply->elements[2].text;
+    return true;
+  }
+
+  RedisLink& link_;
+  const std::string& server_;
+  std::string mark_;  // of the file that is read; empty: not known yet
+  uint64_t size_ = 0;
+  bool was_replaced_ = false;
+  std::string fault_;
+};
+
 // Copies an RDB file and compares its checksum on the way.
 class Copy {
  public:
@@ -202,10 +268,30 @@ class Copy {
   const std::string to_;
 };
 
-std::string NotHere(const BackupOrder& order, const std::string& path, std::string_view why) {
-  return Concat(order.server, " has saved ", path, ", but ", why,
-                ": run this on the machine of the server, as a user who may read the file, or copy "
-                "it from there");
+// Why the file of that name here is none that the server has just saved; empty: it is.
+std::string WhyNotHere(Disk& disk, const std::string& path, const Identity& before,
+                       std::unique_ptr<DiskFile>& source) {
+  if (const int unopened = disk.Open(path, Disk::Mode::kRead, source))
+    return Concat("here that cannot be opened: ", std::strerror(unopened));
+  return Identity::Of(path) == before ? "the file of that name here has stayed what it was" : "";
+}
+
+// From another machine, or as a user who may not read the server's files.
+std::string CopyFromAfar(const BackupOrder& order, RedisLink& link, const std::string& path,
+                         Disk& disk, std::string_view why_not_here, uint64_t& bytes) {
+  RemoteSnapshot source(link, order.server);
+  Copy copy(disk, Concat(order.server, ", ", path), order.file);
+  std::string fault;
+  for (int tries = 0; tries < kReadsMax; ++tries) {
+    if (const std::string unheard = source.Begin(); !unheard.empty())
+      return Concat(order.server, " has saved ", path, ", but ", why_not_here, ", and it does not ",
+                    "hand it out (", unheard,
+                    "): run this on the machine of the server, as a user ",
+                    "who may read the file, or copy it from there");
+    fault = copy.Run(source, bytes);
+    if (!source.was_replaced()) break;
+  }
+  return fault.empty() || source.fault().empty() ? fault : source.fault();
 }
 
 }  // namespace
@@ -218,14 +304,11 @@ Fault FetchBackup(const BackupOrder& order, Disk& disk, std::string& done) {
   const Identity before = Identity::Of(path);
   if (std::string fault = saver.Save(); !fault.empty()) return fault;
   std::unique_ptr<DiskFile> source;
-  const int unopened = disk.Open(path, Disk::Mode::kRead, source);
-  if (unopened != 0)
-    return NotHere(order, path, Concat("here that cannot be opened: ", std::strerror(unopened)));
-  if (Identity::Of(path) == before)
-    return NotHere(order, path, "the file of that name here has stayed what it was");
   uint64_t bytes = 0;
-  Copy copy(disk, path, order.file);
-  if (std::string fault = copy.Run(*source, bytes); !fault.empty()) return fault;
+  const std::string why = WhyNotHere(disk, path, before, source);
+  std::string fault = why.empty() ? Copy(disk, path, order.file).Run(*source, bytes)
+                                  : CopyFromAfar(order, saver.link(), path, disk, why, bytes);
+  if (!fault.empty()) return fault;
   done = Concat(order.file, ": ", bytes, " bytes, as ", order.server, " has saved them to ", path);
   return {};
 }

@@ -1,7 +1,7 @@
 // `sluice --backup HOST:PORT FILE`: a snapshot of a server, Sluice or Redis, as a file. The server
-// is asked to save one (BGSAVE) and where it is; from there it is copied. So this has to run where
-// the server's files can be read: that the file is the server's is known by its having become
-// another one meanwhile.
+// is asked to save one (BGSAVE) and where it is; from there it is copied. That the file is the
+// server's is known by its having become another one meanwhile. Where it cannot be read, or is not
+// the server's, a Sluice hands it out over the connection (SLUICE.SNAPSHOT); Redis does not.
 //
 // The server must count its saves (INFO's rdb_saves), as Redis does from 7 on.
 #pragma once

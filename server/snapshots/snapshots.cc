@@ -43,6 +43,7 @@ Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names,
 Snapshots::Snapshots(const Uses& uses)
     : on_(uses),
       flushed_(uses.host, uses.clients, uses.parked),
+      reads_(uses.host, uses.clients, uses.parked),
       saved_unix_s_(uses.clock.now().unix_s()) {
   on_.config.Follow(*this);
 }
@@ -278,6 +279,15 @@ void Snapshots::FileFailed(int fault) {
       Concat("The snapshot could not be saved: ",
              on_.config.disk().Absolute(on_.config.settings().dbfilename), ": ",
              std::strerror(fault), "; the file of before, if there is one, stays as it was"));
+}
+
+void Snapshots::ReadSaved(CommandCall& call, uint64_t offset, size_t bytes) {
+  Disk& disk = on_.config.disk();
+  reads_.Read(call, disk,
+              {.path = disk.Absolute(on_.config.settings().dbfilename),
+               .saves = saves_,
+               .offset = offset,
+               .bytes = bytes});
 }
 
 // --- FLUSHALL

@@ -15,6 +15,7 @@
 #include <string>
 
 #include "server/config/option_follower.h"
+#include "server/snapshots/file_reads.h"
 #include "server/snapshots/flushed_file.h"
 #include "server/snapshots/snapshot_file.h"
 #include "server/snapshots/snapshot_writer.h"
@@ -83,6 +84,8 @@ class Snapshots final : private OptionFollower {
   // answered, by this: a crash brings nothing back. A base of the log goes on: behind it stands the
   // flush.
   void AllIsFlushed(CommandCall& call);
+  // Answers the call with a piece of the file that was saved last.
+  void ReadSaved(CommandCall& call, uint64_t offset, size_t bytes);
   // Gives up the snapshot that runs or is scheduled. False: there is none.
   bool Cancel();
   // All has been saved, or loaded, as of now.
@@ -157,6 +160,7 @@ class Snapshots final : private OptionFollower {
   const Uses on_;
   std::unique_ptr<Run> run_;
   FlushedFile flushed_;
+  FileReads reads_;
   bool scheduled_ = false;
   int64_t next_slice_ns_ = 0;     // while others have work
   int64_t delayed_until_ms_ = 0;  // rdb-key-save-delay; engine time

@@ -8,10 +8,13 @@ wrong, and the exit status says of which kind it is.
 import argparse
 import os
 import pathlib
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 from log_redis import client_of, digest, wire, write_all_types
@@ -214,6 +217,101 @@ def backups(program, kind, server_program, into):
     told(program, 2, "--backup takes HOST:PORT and a file", "--backup", where)
 
 
+class Afar:
+    """A server as it is seen from another machine: the folder that it names is not here. `before` is called with
+    the number of each piece of a snapshot that is asked for."""
+
+    def __init__(self, server, away):
+        self.server, self.away = server, away
+        self.before = lambda piece: None
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.where = f"127.0.0.1:{self.door.getsockname()[1]}"
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                near = self.door.accept()[0]
+            except OSError:
+                return
+            with near, self.server.connect() as far:
+                self.carry(near, far)
+
+    def carry(self, near, far):
+        pieces = 0
+        while True:
+            for end in select.select([near, far], [], [])[0]:
+                data = end.recv(1 << 16)
+                if not data:
+                    return
+                if end is near and b"SLUICE.SNAPSHOT" in data:
+                    pieces += 1
+                    self.before(pieces)
+                named, away = self.server.folder.encode(), self.away.encode()
+                (far if end is near else near).sendall(data.replace(named, away) if end is far else data)
+
+    def close(self):
+        self.door.shutdown(socket.SHUT_RDWR)
+        self.door.close()
+
+
+def from_afar(program, into):
+    """From another machine the file comes over the connection."""
+    server = Server(program, ["--requirepass", "secret"])
+    away = pathlib.Path(server.folder.replace("-test-", "-away-"))  # as long as the name that it stands for
+    away.mkdir()
+    afar = Afar(server, str(away))
+    try:
+        client = wire.Connection(server.connect())
+        assert client.call("AUTH", "secret") == ("+", b"OK")
+        write_all_types(client)
+        fill = "for i = 1, 20000 do redis.call('SET', i, (redis.sha1hex(i) .. redis.sha1hex(-i)):rep(2)) end"
+        assert client.call("EVAL", fill, "0")[0] != "-"
+        file = into / "afar.rdb"
+
+        def fetch(*words):
+            code, out, errors = run(program, "--backup", afar.where, file, *words)
+            assert code == 0 and f"{file}: {file.stat().st_size} bytes" in out, errors
+            assert file.read_bytes() == pathlib.Path(server.folder, "dump.rdb").read_bytes()
+
+        def save(*at):
+            def before(piece):
+                if piece in at:
+                    client.call("INCR", "saved")
+                    assert client.call("SAVE") == ("+", b"OK")
+            return before
+
+        fetch("--pass", "secret")
+        assert file.stat().st_size > 2 << 20, "it is more than two pieces"
+        afar.before = save(3)
+        fetch("--pass", "secret")
+        assert client.call("GET", "saved") == ("$", b"1")
+        afar.before = save(*range(100))
+        told(program, 1, "its snapshot was replaced while it was read", "--backup", afar.where, into / "none", "--pass",
+             "secret")
+        afar.before = save()
+        wanted = digest(client)
+        fetch("--pass", "secret")
+        code, _, errors = run(program, "--import", file, "--into", into / "afar")
+        assert code == 0, errors
+        assert digest_of(program, into / "afar") == wanted
+        # Another file of that name here, which does not change with the save.
+        (away / "dump.rdb").write_bytes(b"another's")
+        rights = ("on", ">word", "+bgsave", "+info", "+config|get")
+        assert client.call("ACL", "SETUSER", "saver", *rights) == ("+", b"OK")
+        saver = ("--user", "saver", "--pass", "word")
+        told(program, 1, "it does not hand it out", "--backup", afar.where, into / "none", *saver)
+        assert client.call("ACL", "SETUSER", "saver", "+sluice.snapshot") == ("+", b"OK")
+        fetch(*saver)
+        code, out, errors = run(program, "--export-redis", afar.where, into / "afar-redis.rdb", *saver)
+        assert code == 0 and "left out" not in out, (out, errors)
+        assert not (into / "none").exists() and not list(into.glob("*.temp-*"))
+    finally:
+        afar.close()
+        server.stop()
+        shutil.rmtree(away)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--server", default=SLUICE)
@@ -227,6 +325,7 @@ def main():
         refused_imports(options.server, into)
         backups(options.server, "ours", options.server, into)
         backups(options.server, "theirs", options.oracle, into)
+        from_afar(options.server, into)
     print("ok")
     return 0
 

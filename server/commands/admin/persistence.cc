@@ -9,6 +9,7 @@
 //   BGSAVE          beside clients, in slices    that it has begun, or is scheduled
 //   BGREWRITEAOF    beside clients, in slices    that it has begun, or is scheduled
 //   LASTSAVE                                     Unix seconds
+//   SLUICE.SNAPSHOT on a worker                  a piece of the file that was saved last
 
 #include "protocol/text/concat.h"
 #include "server/clients/host.h"
@@ -86,6 +87,16 @@ void BgRewriteAof(CommandCall& call) {
                              : "Background append only file rewriting started");
 }
 
+// SLUICE.SNAPSHOT offset bytes → [mark, size of the file, bytes]. All data, whatever the keys are
+// that a user may read: so it is for administrators.
+void SluiceSnapshot(CommandCall& call) {
+  ArgReader args(call.args);
+  const int64_t offset = args.IntIn({"offset", 0, INT64_MAX});
+  const int64_t bytes = args.IntIn({"bytes", 1, FileReads::kPieceBytesMax});
+  if (!args.Finish()) return call.reply.Error(args.error());
+  call.part<Snapshots>().ReadSaved(call, static_cast<uint64_t>(offset), static_cast<size_t>(bytes));
+}
+
 // No script may call them. SAVE is refused inside MULTI, as in Redis; the two others are put off
 // there.
 constexpr CommandRow kPersistenceRows[] = {
@@ -123,6 +134,17 @@ constexpr CommandRow kPersistenceRows[] = {
      .since = "1.0.0",
      .complexity = "O(1)",
      .summary = "The Unix time of the last snapshot that was saved.",
+     .tips = "nondeterministic_output"},
+    {.name = "SLUICE.SNAPSHOT",
+     .arity = 3,
+     .flags = kAdmin | kNoScript | kNoMulti | kNoAsyncLoading,
+     .run = SluiceSnapshot,
+     .group = "server",
+     .since = "0.1.0",
+     .complexity = "O(N) where N is the number of bytes",
+     .usage = "offset bytes",
+     .summary = "A piece of the snapshot that was saved last, with the mark and the size of its "
+                "file; as --backup reads it.",
      .tips = "nondeterministic_output"},
 };
 
