@@ -76,19 +76,19 @@ const FunctionLibrary* FunctionLibraries::Load(std::string_view code, bool repla
 
 // The library is complete before anything of it is seen: it runs, its functions are compared with
 // those that stay, and only then the old one goes and the new one comes.
-const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_view code,
+const FunctionLibrary* FunctionLibraries::LoadInto(LibrarySet& set, std::string_view code,
                                                    bool replace, std::string& error) {
   size_t line_bytes = 0;
   const std::optional<std::string> name = ReadLibraryName(code, line_bytes, error);
   if (!name) return nullptr;
-  const auto old = shelf.libraries.find(*name);
-  const bool replaces = old != shelf.libraries.end();
+  const auto old = set.libraries.find(*name);
+  const bool replaces = old != set.libraries.end();
   if (replaces && !replace) {
     error = Concat("ERR Library '", *name, "' already exists");
     return nullptr;
   }
   const size_t freed = replaces ? old->second->code.size() : 0;
-  if (shelf.text_bytes - freed + code.size() > kLibraryBytesMax) {
+  if (set.text_bytes - freed + code.size() > kLibraryBytesMax) {
     error = "ERR the libraries are as large as they may be: FUNCTION DELETE makes room";
     return nullptr;
   }
@@ -98,8 +98,8 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
   library->code = code;
   if (Run(code.substr(line_bytes), *library, error)) {
     for (const LibraryFunction& function : library->functions) {
-      const auto other = shelf.by_name.find(LowerCase(function.name));
-      if (other == shelf.by_name.end()) continue;
+      const auto other = set.by_name.find(LowerCase(function.name));
+      if (other == set.by_name.end()) continue;
       // A name that the replaced library gives up is free.
       if (replaces && old->second->Owns(other->second)) continue;
       error = FunctionExists(function.name);
@@ -110,9 +110,9 @@ const FunctionLibrary* FunctionLibraries::LoadInto(Shelf& shelf, std::string_vie
     Forget(*library);
     return nullptr;
   }
-  if (replaces) Remove(shelf, old);
+  if (replaces) Remove(set, old);
   const FunctionLibrary* const loaded = library.get();
-  Put(shelf, std::move(library));
+  Put(set, std::move(library));
   return loaded;
 }
 
@@ -153,8 +153,8 @@ bool FunctionLibraries::Run(std::string_view text, FunctionLibrary& library, std
 // --- restoring
 
 bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::string& error) {
-  // A shelf of its own, so that a fault in the last library leaves no trace of the first.
-  Shelf added;
+  // A set of its own, so that a fault in the last library leaves no trace of the first.
+  LibrarySet added;
   for (const std::string& code : dump.codes) {
     if (!LoadInto(added, code, /*replace=*/false, error)) break;
   }
@@ -174,7 +174,7 @@ bool FunctionLibraries::Restore(const FunctionDump& dump, Policy policy, std::st
 
 // Whether all of `added` can stand beside the libraries that stay: neither a library's name is
 // taken, nor a function's name by a library that stays.
-bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& error) const {
+bool FunctionLibraries::MayJoin(const LibrarySet& added, Policy policy, std::string& error) const {
   if (policy == Policy::kFlush) return true;
   for (const auto& [name, library] : added.libraries) {
     if (policy == Policy::kReplace || !current_.libraries.contains(name)) continue;
@@ -195,29 +195,29 @@ bool FunctionLibraries::MayJoin(const Shelf& added, Policy policy, std::string& 
   return true;
 }
 
-// --- the shelf
+// --- the set
 
 // Names are indexed by their lower case, and told as they were given.
-void FunctionLibraries::Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library) {
+void FunctionLibraries::Put(LibrarySet& set, std::unique_ptr<FunctionLibrary> library) {
   for (const LibraryFunction& function : library->functions) {
-    shelf.by_name[LowerCase(function.name)] = &function;
+    set.by_name[LowerCase(function.name)] = &function;
   }
-  shelf.text_bytes += library->code.size();
-  shelf.libraries[library->name] = std::move(library);
+  set.text_bytes += library->code.size();
+  set.libraries[library->name] = std::move(library);
 }
 
 // The index first, as its names are the library's.
-void FunctionLibraries::Remove(Shelf& shelf, Libraries::iterator library) {
+void FunctionLibraries::Remove(LibrarySet& set, Libraries::iterator library) {
   for (const LibraryFunction& function : library->second->functions) {
-    shelf.by_name.erase(LowerCase(function.name));
+    set.by_name.erase(LowerCase(function.name));
   }
   Forget(*library->second);
-  shelf.text_bytes -= library->second->code.size();
-  shelf.libraries.erase(library);
+  set.text_bytes -= library->second->code.size();
+  set.libraries.erase(library);
 }
 
-void FunctionLibraries::Clear(Shelf& shelf) {
-  while (!shelf.libraries.empty()) Remove(shelf, shelf.libraries.begin());
+void FunctionLibraries::Clear(LibrarySet& set) {
+  while (!set.libraries.empty()) Remove(set, set.libraries.begin());
 }
 
 void FunctionLibraries::Forget(const FunctionLibrary& library) {

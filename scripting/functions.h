@@ -67,28 +67,28 @@ class FunctionLibraries {
  private:
   // A set of libraries with the index of their functions: the present one, or one that is being
   // restored.
-  struct Shelf {
+  struct LibrarySet {
     Libraries libraries;
     std::map<std::string, const LibraryFunction*, std::less<>> by_name;  // lower case
     size_t text_bytes = 0;                                               // at most kLibraryBytesMax
   };
 
-  const FunctionLibrary* LoadInto(Shelf& shelf, std::string_view code, bool replace,
+  const FunctionLibrary* LoadInto(LibrarySet& set, std::string_view code, bool replace,
                                   std::string& error);
   // Compiles and runs the code below the first line, which registers its functions; false: `error`
   // says why.
   bool Run(std::string_view text, FunctionLibrary& library, std::string& error);
-  bool MayJoin(const Shelf& added, Policy policy, std::string& error) const;
-  void Put(Shelf& shelf, std::unique_ptr<FunctionLibrary> library);
-  void Remove(Shelf& shelf, Libraries::iterator library);
-  void Clear(Shelf& shelf);
+  bool MayJoin(const LibrarySet& added, Policy policy, std::string& error) const;
+  void Put(LibrarySet& set, std::unique_ptr<FunctionLibrary> library);
+  void Remove(LibrarySet& set, Libraries::iterator library);
+  void Clear(LibrarySet& set);
   // Gives the functions' references in Lua's registry back; Lua's collector frees them in its next
   // cycle.
   void Forget(const FunctionLibrary& library);
 
   CommandPort& port_;
   std::unique_ptr<LuaState> lua_;
-  Shelf current_;
+  LibrarySet current_;
 };
 
 }  // namespace sluice

@@ -43,9 +43,9 @@ Session& Clients::Open(Peer peer) {
   const int64_t now_ms = clock_.now().ms();
   auto session = std::make_unique<Session>(id, next_client_id_++, std::move(peer), now_ms);
   session->writer.set_error_listener(this);
-  session->authenticated = !newcomer_.needs_login;
+  session->authenticated = !initial_login_.needs_login;
   if (!session->authenticated) session->conditions |= kNeedsLogin;
-  SetUser(*session, newcomer_.user, newcomer_.is_restricted);
+  SetUser(*session, initial_login_.user, initial_login_.is_restricted);
   session->needs_login_since_ms = now_ms;
   LimitOutput(*session);
   if (gate_) session->output.set_may_leave(0);
@@ -190,16 +190,16 @@ bool Clients::Sent(Session& session) {
 
 void Clients::Resume(Session& session) {
   session.active_ms = clock_.now().ms();  // its waiting was not idleness
-  if (!session.pending.empty()) Carry(session);
+  if (!session.pending.empty()) Requeue(session);
 }
 
-void Clients::Carry(Session& session) {
-  if (session.carried) return;
-  session.carried = true;
-  carried_.push_back(session.id);
+void Clients::Requeue(Session& session) {
+  if (session.requeued) return;
+  session.requeued = true;
+  requeued_.push_back(session.id);
 }
 
-std::vector<SessionId> Clients::TakeCarried() { return std::exchange(carried_, {}); }
+std::vector<SessionId> Clients::TakeRequeued() { return std::exchange(requeued_, {}); }
 
 // --- sessions that are closed, and why
 
@@ -244,9 +244,9 @@ const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
 // The buffer itself holds to the hard limit, in the middle of a command too. A stranger's is looked
 // at when it has been sent what it takes: the errors to a long pipeline are no offence.
 void Clients::LimitOutput(Session& session) {
-  const bool is_stranger = session.conditions & kNeedsLogin;
-  session.output.set_limit(is_stranger ? kTurnReplyBytesBeforeLoginMax
-                                       : OutputLimitOf(session).hard_bytes);
+  const bool awaits_login = session.conditions & kNeedsLogin;
+  session.output.set_limit(awaits_login ? kTurnReplyBytesBeforeLoginMax
+                                        : OutputLimitOf(session).hard_bytes);
 }
 
 // Hard limit at once, soft limit when it has been exceeded for so long without a pause.
@@ -278,16 +278,16 @@ void Clients::LimitsChanged() {
   ForEach([this](Session& session) { LimitOutput(session); });
 }
 
-void Clients::SetNewcomer(const Newcomer& newcomer) {
-  const bool was_needed = newcomer_.needs_login;
-  newcomer_ = newcomer;
-  if (was_needed == newcomer.needs_login) return;
+void Clients::SetInitialLogin(const InitialLogin& initial) {
+  const bool was_needed = initial_login_.needs_login;
+  initial_login_ = initial;
+  if (was_needed == initial.needs_login) return;
   ForEach([this](Session& session) { SettleLogin(session); });
 }
 
 // The time at which a login became due is kept: such a connection is closed when it does not come.
 void Clients::SettleLogin(Session& session) {
-  const bool needs = newcomer_.needs_login && !session.authenticated;
+  const bool needs = initial_login_.needs_login && !session.authenticated;
   session.conditions &= ~kNeedsLogin;
   if (needs) session.conditions |= kNeedsLogin;
   if (needs) session.needs_login_since_ms = clock_.now().ms();
@@ -334,10 +334,10 @@ bool Clients::IsOverdue(Session& session) {
       session.blocked || session.paused || session.subscribes() || (session.conditions & kMonitor);
   const bool is_silent = idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms;
   if (is_silent && !(keeps_ && keeps_(session))) return true;
-  const bool is_stranger = login_ms > 0 && (session.conditions & kNeedsLogin) &&
-                           now_ms - session.needs_login_since_ms > login_ms;
-  if (is_stranger && session.close != CloseMode::kNow) ++statistics_.login_timeout_closed;
-  return is_stranger;
+  const bool awaits_login = login_ms > 0 && (session.conditions & kNeedsLogin) &&
+                            now_ms - session.needs_login_since_ms > login_ms;
+  if (awaits_login && session.close != CloseMode::kNow) ++statistics_.login_timeout_closed;
+  return awaits_login;
 }
 
 // Moves the times that are kept, so that ages stay as they are.
@@ -375,16 +375,17 @@ std::string Clients::Audit() const {
 }
 
 std::string Clients::AuditSession(const Session& session) const {
-  if (session.blocked != (session.parked != nullptr)) return "a client is blocked without a wait";
+  if (session.blocked != (session.blocked_call != nullptr))
+    return "a client is blocked without a wait";
   if (session.in_exec()) return "a client runs EXEC between turns";
   if (session.received) return "a client waits for what it received in a turn";
-  if (session.carried != Names(carried_, session)) return "a client's requests will never be run";
+  if (session.requeued != Names(requeued_, session)) return "a client's requests will never be run";
   if (session.queued_to_send != Names(to_send_, session))
     return "a client's replies will never be sent";
   if (session.pending_start > session.pending.size()) return "more of a request ran than there is";
   if (session.in_multi() && !session.transaction) return "MULTI without a queue";
   if (!session.output.Sound()) return "an output buffer's counts are wrong";
-  const bool must_log_in = !session.authenticated && newcomer_.needs_login;
+  const bool must_log_in = !session.authenticated && initial_login_.needs_login;
   if (must_log_in != ((session.conditions & kNeedsLogin) != 0))
     return "a client that has not logged in is let in, or the other way round";
   const bool hears_only = session.resp() == 2 && session.subscribes();

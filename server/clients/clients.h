@@ -44,7 +44,7 @@ class OutputGate {
 };
 
 // The user of a connection before it has logged in: the default user.
-struct Newcomer {
+struct InitialLogin {
   const User* user = nullptr;
   bool needs_login = false;
   bool is_restricted = false;
@@ -117,9 +117,9 @@ class Clients final : public ErrorListener {
   void Resume(Session& session);
   // It has requests left in `pending` for the next turn, in the order in which sessions came to
   // that.
-  void Carry(Session& session);
-  bool any_carried() const { return !carried_.empty(); }
-  std::vector<SessionId> TakeCarried();
+  void Requeue(Session& session);
+  bool any_requeued() const { return !requeued_.empty(); }
+  std::vector<SessionId> TakeRequeued();
 
   // --- sessions that are closed, and why
   // Ends a session: kAfterReply sends what it has been answered, kNow sends nothing more and ends
@@ -139,8 +139,8 @@ class Clients final : public ErrorListener {
   void LimitsChanged();  // client-output-buffer-limit
   // For connections to come; the others' need to log in is settled anew. A client that has logged
   // in stays so; where the default user has no password no client needs to.
-  void SetNewcomer(const Newcomer& newcomer);
-  const Newcomer& newcomer() const { return newcomer_; }
+  void SetInitialLogin(const InitialLogin& initial);
+  const InitialLogin& initial_login() const { return initial_login_; }
   // The session is that user's from now on. `is_restricted`: the dispatcher asks for its rights.
   void SetUser(Session& session, const User* user, bool is_restricted);
   // Whether it has logged in. One that has not, and needs to, gets little.
@@ -180,7 +180,7 @@ class Clients final : public ErrorListener {
   std::function<bool(const Session&)> keeps_;
   ClosingListener* closing_listener_ = nullptr;
   OutputGate* gate_ = nullptr;
-  Newcomer newcomer_;
+  InitialLogin initial_login_;
   NullSink null_sink_;
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_slots_;
@@ -193,9 +193,9 @@ class Clients final : public ErrorListener {
   uint64_t next_client_id_ = 1;
   struct {
     size_t next_slot = 0;
-    size_t bytes = 0;               // of the sessions seen so far
-  } look_;                          // at all clients, once a second
-  std::vector<SessionId> carried_;  // have requests left in `pending` for the next turn
+    size_t bytes = 0;                // of the sessions seen so far
+  } look_;                           // at all clients, once a second
+  std::vector<SessionId> requeued_;  // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;
 };

@@ -21,7 +21,7 @@ Session::~Session() = default;
 size_t Session::MemoryBytes() const {
   size_t states = 0;
   for (const SessionState* state :
-       {parked.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
+       {blocked_call.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
     if (state) states += state->MemoryBytes();
   }
   // Its places in tables: by number, and the slots of clients and of sockets.

@@ -91,12 +91,12 @@ class Session {
   bool replays_relative = false;
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
-  bool blocked = false;                  // parked by a command: set exactly while there is `parked`
-  bool peer_watched = false;             // Host::WatchPeer was called
-  bool paused = false;                   // held back by CLIENT PAUSE or SavedFirst
-  size_t subscribed_to = 0;              // names of all kinds
-  std::unique_ptr<SessionState> parked;  // Parked: Waiters' own
-  std::unique_ptr<SessionState> transaction;  // Transaction: from MULTI or WATCH on, EXEC included
+  bool blocked = false;       // blocked by a command: set exactly while there is `blocked_call`
+  bool peer_watched = false;  // Host::WatchPeer was called
+  bool paused = false;        // held back by CLIENT PAUSE or SnapshotBarrier
+  size_t subscribed_to = 0;   // names of all kinds
+  std::unique_ptr<SessionState> blocked_call;  // BlockedCall: Waiters' own
+  std::unique_ptr<SessionState> transaction;   // Transaction: from MULTI or WATCH on, EXEC included
   std::unique_ptr<SessionState> subscriptions;  // Subscriptions: from the first one on
   std::unique_ptr<SessionState> tracking;       // TrackingState: while CLIENT TRACKING is on
   // Exactly while its EXEC runs: what is pushed meanwhile, to be sent behind the reply.
@@ -126,7 +126,7 @@ class Session {
   size_t accounted_bytes = 0;   // of its memory, in Clients' sum
   size_t tracked_bytes = 0;     // that Tracking keeps of keys which it has read
   size_t host_bytes = 0;        // that the host keeps for it
-  bool carried = false;         // in the engine's list of those with requests left in `pending`
+  bool requeued = false;        // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }
   bool in_exec() const { return pushes_after_exec != nullptr; }

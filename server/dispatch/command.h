@@ -350,11 +350,11 @@ struct CommandCall : Request {
   }
 
   // False inside MULTI and scripts, where nothing may wait.
-  bool may_park() const {
+  bool may_block() const {
     return !client.in_exec() && !(client.conditions & (kInMulti | kInScript));
   }
-  // As may_park, for what waits without keys: that may not inside FENCED either.
-  bool may_wait() const { return may_park() && !(client.conditions & kInFenced); }
+  // As may_block, for what waits without keys: that may not inside FENCED either.
+  bool may_wait() const { return may_block() && !(client.conditions & kInFenced); }
 };
 
 }  // namespace sluice

@@ -1,13 +1,13 @@
 // See command_timer.h. A call begins where the one before it ended, so the clock is read once a
 // call. The hard part is to know what else happened in between: calls that run others (EXEC,
-// scripts) end the run of those; a call that parks its client, or that runs again for a waiter, is
+// scripts) end the run of those; a call that blocks its client, or that runs again for a waiter, is
 // timed singly.
 #include "server/dispatch/command_timer.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "server/dispatch/parked.h"
+#include "server/dispatch/blocked_call.h"
 
 namespace sluice {
 namespace {
@@ -56,7 +56,7 @@ void CommandTimer::TimeSingly() {
   singly_from_ = clock_.tick();
 }
 
-// A call that has parked its client, or has run because the client waits: the slow log and the
+// A call that has blocked its client, or has run because the client waits: the slow log and the
 // histogram are told when it is answered.
 void CommandTimer::EndSingle(const CommandCall& call, const Command& command, int64_t begin,
                              std::span<const size_t> secret) {
@@ -69,8 +69,8 @@ void CommandTimer::EndSingle(const CommandCall& call, const Command& command, in
   if (nanos >= latency_ns_) [[unlikely]]
     NoteLatency(command, call.woken, nanos);
   if (call.client.blocked) [[unlikely]] {
-    Parked& parked = *ParkedOf(call.client);
-    if (&parked.request.command() == &command) parked.ran_ns += nanos;
+    BlockedCall& blocked = *BlockedCallOf(call.client);
+    if (&blocked.request.command() == &command) blocked.ran_ns += nanos;
     return;
   }
   if (settings_.latency_tracking) own.latency_ns.Record(nanos);

@@ -46,7 +46,7 @@ class CommandTimer {
   // Restarts the clock and ends the run, so that work between two commands is not charged to the
   // second.
   void Skip();
-  // A client that was parked has its answer: its command has taken `nanos`, all in all.
+  // A client that was blocked has its answer: its command has taken `nanos`, all in all.
   void Answered(const Session& client, const Command& command, Args args, int64_t nanos);
 
   // Follows the options: to be called when one has changed.

@@ -15,10 +15,10 @@
 #include "server/clients/host.h"
 #include "server/core/log_level.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/dispatch/blocked_call.h"
 #include "server/dispatch/memory_limit.h"
-#include "server/dispatch/parked.h"
 #include "server/dispatch/pause.h"
-#include "server/dispatch/saved_first.h"
+#include "server/dispatch/snapshot_barrier.h"
 #include "server/dispatch/transaction.h"
 #include "server/notify/monitors.h"
 #include "server/notify/tracking.h"
@@ -159,8 +159,8 @@ std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Re
     return RequestOutcome::kHeld;
   }
   if (on_.flags.Raised(SlowPathFlags::kSaving) &&
-      on_.saved_first.Holds(session, request, FlagsOf(request))) {
-    on_.saved_first.Hold(session);
+      on_.snapshot_barrier.Holds(session, request, FlagsOf(request))) {
+    on_.snapshot_barrier.Hold(session);
     session.keeps_caching = true;
     return RequestOutcome::kHeld;
   }
@@ -238,7 +238,7 @@ void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
   CommandCall call = CallOf(session, request, reply, first_key);
   if (session.blocked) [[unlikely]] {
     call.woken = true;  // nothing else of a blocked client runs
-    call.woken_key = ParkedOf(session)->woken_key;
+    call.woken_key = BlockedCallOf(session)->woken_key;
   }
   command.spec->run(call);
   AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));

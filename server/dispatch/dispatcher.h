@@ -28,7 +28,7 @@ class Host;
 class MemoryLimit;
 class Monitors;
 class Pause;
-class SavedFirst;
+class SnapshotBarrier;
 class TurnClock;
 class Tracking;
 class WatchTable;
@@ -54,7 +54,7 @@ class Dispatcher {
     Statistics& statistics;
     SlowPathFlags& flags;
     Pause& pause;
-    SavedFirst& saved_first;
+    SnapshotBarrier& snapshot_barrier;
     WatchTable& watches;
     Monitors& monitors;
     Tracking& tracking;

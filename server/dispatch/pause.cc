@@ -43,7 +43,7 @@ void Pause::End() {
   }
 }
 
-// A session that is not carried has nothing left that can be run now.
+// A session that is not requeued has nothing left that can be run now.
 void Pause::ForgetThoseThatRan() {
   if (clock_.now().ms() >= ended_ms_ + kResumedMsMax) {
     resumed_.clear();
@@ -51,7 +51,7 @@ void Pause::ForgetThoseThatRan() {
   }
   std::erase_if(resumed_, [&](SessionId id) {
     const Session* const session = clients_.Find(id);
-    return !session || !session->carried;
+    return !session || !session->requeued;
   });
   std::erase_if(of_host_, [&](SessionId id) { return !clients_.Find(id); });
 }

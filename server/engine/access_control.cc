@@ -123,9 +123,9 @@ void AccessControl::DefaultChannelsChanged() {
 // The default user, as it is now, is the user of connections to come.
 void AccessControl::DefaultChanged() {
   const User& user = on_.users.default_user();
-  on_.clients.SetNewcomer({.user = &user,
-                           .needs_login = !user.enabled() || !user.has_no_password(),
-                           .is_restricted = !user.AllowsEverything()});
+  on_.clients.SetInitialLogin({.user = &user,
+                               .needs_login = !user.enabled() || !user.has_no_password(),
+                               .is_restricted = !user.AllowsEverything()});
 }
 
 // --- live connections
@@ -136,13 +136,14 @@ void AccessControl::RulesChanged(Session& session) {
   if (!(session.conditions & kRestricted)) return;
   if (!MayHear(session) || !MayMonitor(session)) return Close(session);
   if (!session.blocked) return;
-  if (const std::string why = WhyNot(session); !why.empty()) on_.parked.Refuse(session, why);
+  if (const std::string why = WhyNot(session); !why.empty())
+    on_.blocked_clients.Refuse(session, why);
 }
 
 // Checks the request that it waits with; empty: nothing is against it.
 std::string AccessControl::WhyNot(const Session& session) {
-  const Parked& parked = *ParkedOf(session);
-  const QueuedCommand& request = parked.asked ? *parked.asked : parked.request;
+  const BlockedCall& blocked = *BlockedCallOf(session);
+  const QueuedCommand& request = blocked.asked ? *blocked.asked : blocked.request;
   const Verdict verdict = on_.gate.CheckAndRecord(session, request.request());
   return verdict.allowed() ? std::string() : on_.gate.TextOf(verdict);
 }
@@ -214,10 +215,10 @@ void AccessControl::Become(Session& session, const User& user) {
   on_.clients.SetLoggedIn(session, true);
 }
 
-void AccessControl::LogInAsNewcomer(Session& session) {
-  const Newcomer& newcomer = on_.clients.newcomer();
-  on_.clients.SetUser(session, newcomer.user, newcomer.is_restricted);
-  on_.clients.SetLoggedIn(session, !newcomer.needs_login);
+void AccessControl::LogInInitially(Session& session) {
+  const InitialLogin& initial = on_.clients.initial_login();
+  on_.clients.SetUser(session, initial.user, initial.is_restricted);
+  on_.clients.SetLoggedIn(session, !initial.needs_login);
 }
 
 }  // namespace sluice

@@ -17,7 +17,7 @@
 #include "server/clients/clients.h"
 #include "server/config/config.h"
 #include "server/dispatch/access_gate.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 
 namespace sluice {
 
@@ -31,7 +31,7 @@ class AccessControl {
     AccessLog& log;
     AccessGate& gate;
     Clients& clients;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     const CommandTable& commands;
     const CurrentClient& current_client;
   };
@@ -63,7 +63,7 @@ class AccessControl {
   // By what has proved itself otherwise, as a certificate has. False: there is no such user, or it
   // is off.
   bool LogInProven(Session& session, std::string_view user);
-  void LogInAsNewcomer(Session& session);
+  void LogInInitially(Session& session);
 
  private:
   void Become(Session& session, const User& user);

@@ -60,12 +60,12 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       monitors(config.settings(), clients, clock, flags),
       memory_limit(parts),
       pause(clients, keyspace, timers, clock, flags),
-      saved_first(clients, keyspace, flags),
+      snapshot_barrier(clients, keyspace, flags),
       command_timer(config.settings(), clock, command_counts, slow_log, latency_monitor),
       client_lines(inputs, clock),
       access_gate(commands, access_log, clock, script_state, client_lines),
       dispatcher(ForDispatcher()),
-      parked(ForParkedClients()),
+      blocked_clients(ForBlockedClients()),
       access(ForAccess()),
       waiters(ForWaiters(), hash_keys),
       scripts(ForScripts(), hash_keys),
@@ -79,13 +79,13 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
         std::make_unique<TimeControl>(TimeControl::Uses{.movable = *options.movable_clock,
                                                         .clock = clock,
                                                         .wheel = wheel,
-                                                        .parked = parked,
+                                                        .blocked_clients = blocked_clients,
                                                         .clients = clients});
     request_watch = std::make_unique<RequestWatch>(ForRequestWatch());
     dispatcher.set_hook(*request_watch);
   }
   AddParts();
-  clients.set_closing_listener(parked);
+  clients.set_closing_listener(blocked_clients);
   KeyListener* const listeners[] = {&watches, &waiters, &limit_waiters, &locks, &tracking};
   for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
   every_second.fired = [](TimerTask& task) {
@@ -105,7 +105,7 @@ Fault Assembly::StartLog() {
 
 Assembly::~Assembly() {
   config.Unfollow(*this);
-  clients.ForEach([this](Session& session) { parked.Abandon(session); });
+  clients.ForEach([this](Session& session) { blocked_clients.Abandon(session); });
   timers.Disarm(every_second);
 }
 
@@ -120,8 +120,8 @@ void Assembly::Drop(SessionId id) {
     RefreshNow();  // others' leases may begin here, between turns
   tracking.Forget(*session);
   monitors.Remove(*session);
-  parked.Abandon(*session);
-  saved_first.Forget(*session);
+  blocked_clients.Abandon(*session);
+  snapshot_barrier.Forget(*session);
   if (request_watch) request_watch->Forget(*session);
   locks.SessionEnded(*session);
   // The place stays: the batch counts on it.
@@ -131,7 +131,7 @@ void Assembly::Drop(SessionId id) {
     input.stopped = true;
   }
   // Nothing that outlives it knows it any more.
-  assert(!session->parked && !session->tracking && !session->subscribes());
+  assert(!session->blocked_call && !session->tracking && !session->subscribes());
   assert(!session->transaction || TransactionOf(*session)->watched.empty());
   assert(session->output.Sound());
   clients.Remove(*session);
@@ -254,7 +254,7 @@ std::string Assembly::Audit() const {
   if (tracked != tracking.clients()) return "the tracking clients are miscounted";
   if (current_client.current() || current_client.caller()) return "a command runs between turns";
   if (!inputs.list.empty()) return "what was received in a turn is left over";
-  if (std::string fault = parked.Audit(); !fault.empty()) return fault;
+  if (std::string fault = blocked_clients.Audit(); !fault.empty()) return fault;
   if (std::string fault = waiters.Audit(); !fault.empty()) return fault;
   if (std::string fault = tracking.Audit(); !fault.empty()) return fault;
   return AuditFlags();
@@ -266,7 +266,7 @@ std::string Assembly::AuditFlags() const {
   if (serve && !flags.Raised(SlowPathFlags::kServe)) return "waiters that can go on are not served";
   const bool shown = monitors.any() || tracking.clients() > 0;
   if (shown && !flags.Raised(SlowPathFlags::kCommands)) return "commands are shown to no client";
-  if (saved_first.any_held() && !flags.Raised(SlowPathFlags::kSaving))
+  if (snapshot_barrier.any_held() && !flags.Raised(SlowPathFlags::kSaving))
     return "commands wait for a snapshot, and none is taken";
   if (tracking.any_pending()) return "a client is not told what its command has changed";
   const bool is_paused = pause.mode() != Pause::Mode::kNone;

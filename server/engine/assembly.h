@@ -31,7 +31,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/memory_limit.h"
 #include "server/dispatch/pause.h"
-#include "server/dispatch/saved_first.h"
+#include "server/dispatch/snapshot_barrier.h"
 #include "server/dispatch/transaction.h"
 #include "server/engine/access_control.h"
 #include "server/engine/client_lines.h"
@@ -53,7 +53,7 @@
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_task.h"
@@ -119,7 +119,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Monitors monitors;
   MemoryLimit memory_limit;
   Pause pause;
-  SavedFirst saved_first;
+  SnapshotBarrier snapshot_barrier;
   ScriptState script_state;
   LogState log_state;
   SlowLog slow_log;
@@ -128,7 +128,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   ClientLines client_lines;
   AccessGate access_gate;
   Dispatcher dispatcher;
-  ParkedClients parked;
+  BlockedClients blocked_clients;
   AccessControl access;
   std::string users_fault;  // of the configuration
   Waiters waiters;
@@ -151,7 +151,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   // --- assembly_parts.cc
   LockService::Uses ForLocks();
   Dispatcher::Uses ForDispatcher();
-  ParkedClients::Uses ForParkedClients();
+  BlockedClients::Uses ForBlockedClients();
   Waiters::Uses ForWaiters();
   ScriptEngine::Uses ForScripts();
   LimitWaiters::Uses ForLimitWaiters();

@@ -16,7 +16,7 @@ LockService::Uses Assembly::ForLocks() {
       .changes = ChangeRecorder(effects, notifications),
       .timers = timers,
       .clients = clients,
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .pause = pause,
       .current_client = current_client,
       .log = log_state,
@@ -41,7 +41,7 @@ Dispatcher::Uses Assembly::ForDispatcher() {
       .statistics = statistics,
       .flags = flags,
       .pause = pause,
-      .saved_first = saved_first,
+      .snapshot_barrier = snapshot_barrier,
       .watches = watches,
       .monitors = monitors,
       .tracking = tracking,
@@ -60,13 +60,13 @@ AccessControl::Uses Assembly::ForAccess() {
       .log = access_log,
       .gate = access_gate,
       .clients = clients,
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .commands = commands,
       .current_client = current_client,
   };
 }
 
-ParkedClients::Uses Assembly::ForParkedClients() {
+BlockedClients::Uses Assembly::ForBlockedClients() {
   return {
       .clients = clients,
       .timers = timers,
@@ -81,7 +81,7 @@ ParkedClients::Uses Assembly::ForParkedClients() {
 
 Waiters::Uses Assembly::ForWaiters() {
   return {
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .clients = clients,
       .keyspace = keyspace,
       .clock = clock,
@@ -116,7 +116,7 @@ LimitWaiters::Uses Assembly::ForLimitWaiters() {
       .clients = clients,
       .clock = clock,
       .timers = timers,
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .tracking = tracking,
       .current_client = current_client,
       .pause = pause,
@@ -143,11 +143,11 @@ Snapshots::Uses Assembly::ForSnapshots() {
       .host = host,
       .clock = clock,
       .clients = clients,
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .state = log_state,
       .flags = flags,
       .locks = locks,
-      .saved_first = saved_first,
+      .snapshot_barrier = snapshot_barrier,
       .source = {.keyspace = keyspace,
                  .functions = scripts.functions(),
                  .policies = limits.policies(),
@@ -162,7 +162,7 @@ LogService::Uses Assembly::ForLog() {
       .host = host,
       .clock = clock,
       .clients = clients,
-      .parked = parked,
+      .blocked_clients = blocked_clients,
       .effects = effects,
       .dispatcher = dispatcher,
       .locks = locks,
@@ -218,7 +218,7 @@ void Assembly::AddParts() {
   parts.Add(memory_limit);
   parts.Add(monitors);
   parts.Add(notifications);
-  parts.Add(parked);
+  parts.Add(blocked_clients);
   parts.Add(pause);
   clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
   parts.Add(pubsub);

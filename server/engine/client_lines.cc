@@ -4,7 +4,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/access/user.h"
-#include "server/dispatch/parked.h"
+#include "server/dispatch/blocked_call.h"
 #include "server/dispatch/transaction.h"
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
@@ -77,7 +77,7 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
   const size_t output_memory = OutputMemory(session);
   const Transaction* queue = QueueOf(session);
   const Args arguments =
-      running.empty() && session.parked ? ParkedOf(session)->request.args() : running;
+      running.empty() && session.blocked_call ? BlockedCallOf(session)->request.args() : running;
   const size_t argument_bytes = BytesOf(arguments) + session.parser.argument_bytes();
   const size_t queued_bytes = queue ? queue->queue_bytes : 0;
   ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,

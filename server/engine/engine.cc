@@ -63,7 +63,7 @@ bool Engine::MayTouch(SessionId id) const { return inside_->all.current_client.M
 
 bool Engine::HasBacklog(SessionId id) const {
   const Session* const session = Find(id);
-  return session && session->carried;
+  return session && session->requeued;
 }
 
 // --- turns

@@ -61,7 +61,7 @@ void TurnLoop::Receive(SessionId id, std::string_view bytes) {
   if (session->pending.size() > on_.clients.QueryBytesMax(*session)) {
     return on_.clients.CloseOverQueryLimit(*session);
   }
-  if (may_run) on_.clients.Carry(*session);
+  if (may_run) on_.clients.Requeue(*session);
 }
 
 std::span<char> TurnLoop::RoomFor(SessionId id) {
@@ -85,7 +85,7 @@ void TurnLoop::ReceiveInPlace(SessionId id, size_t bytes) {
   if (session.pending.size() > on_.clients.QueryBytesMax(session)) {
     return on_.clients.CloseOverQueryLimit(session);
   }
-  on_.clients.Carry(session);
+  on_.clients.Requeue(session);
 }
 
 void TurnLoop::CountReceived(Session& session, size_t bytes) {
@@ -161,7 +161,7 @@ const Command* TurnLoop::LookDirectly(std::string_view name) {
 
 bool TurnLoop::has_left_over() const {
   return on_.waiters.any_ready() || on_.locks.pending() || on_.keyspace.waiting_to_be_freed() > 0 ||
-         on_.clients.any_carried() || on_.limit_waiters.any_ready() ||
+         on_.clients.any_requeued() || on_.limit_waiters.any_ready() ||
          (on_.locks.has_left_over() && !on_.pause.StandsStill()) || on_.snapshots.busy() ||
          on_.log.loading();
 }
@@ -190,7 +190,7 @@ bool TurnLoop::RunTurn() {
   const int64_t read_ms = on_.clock.now().ms();
   const bool travels = !is_loading && on_.time_control && on_.time_control->travels();
   const bool timers_left = is_loading || (travels ? PassTime(begin) : RunTimers());
-  TakeCarried();
+  TakeRequeued();
   RunInputs(begin);
   const bool evictions_left = on_.memory_limit.Continue();
   const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
@@ -204,7 +204,7 @@ bool TurnLoop::RunTurn() {
   if (crowded || freed) [[unlikely]]
     on_.host.process().ReturnFreedAtOnce(false);
   return timers_left || evictions_left || locks_left || on_.keyspace.waiting_to_be_freed() > 0 ||
-         rearm_left || tracked_left || snapshot_left || on_.clients.any_carried() ||
+         rearm_left || tracked_left || snapshot_left || on_.clients.any_requeued() ||
          on_.limit_waiters.any_ready() || (on_.time_control && on_.time_control->travels()) ||
          (on_.request_watch && on_.request_watch->any_to_send());
 }
@@ -273,7 +273,7 @@ void TurnLoop::SetAside(Session& caller) {
     if (requests_left) session.parser.Reset();  // it has read ahead of what has been run
     KeepRest(input);
     if (requests_left && !session.pending.empty() && !session.blocked && !session.paused) {
-      on_.clients.Carry(session);
+      on_.clients.Requeue(session);
     }
     input.session = nullptr;
     input.stopped = true;
@@ -285,7 +285,7 @@ bool TurnLoop::RunNestedTurn() {
   std::vector<Input> outer_inputs = std::exchange(on_.inputs.list, {});
   Batch outer_batch = std::exchange(batch_, Batch(on_.settings(), on_.commands, on_.keyspace));
   const int64_t begin = on_.clock.Tick();
-  TakeCarried();
+  TakeRequeued();
   RunInputs(begin);
   on_.inputs.list = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
@@ -293,18 +293,18 @@ bool TurnLoop::RunNestedTurn() {
   on_.log.EndTurn();
   on_.clients.SendAll();
   CloseAll();
-  return on_.clients.any_carried();
+  return on_.clients.any_requeued();
 }
 
-void TurnLoop::TakeCarried() {
-  if (!on_.clients.any_carried()) return;
+void TurnLoop::TakeRequeued() {
+  if (!on_.clients.any_requeued()) return;
   std::vector<Input>& inputs = on_.inputs.list;
   const auto received = static_cast<ptrdiff_t>(inputs.size());
-  for (const SessionId id : on_.clients.TakeCarried()) {
+  for (const SessionId id : on_.clients.TakeRequeued()) {
     Session* session = on_.clients.Find(id);
     if (!session) continue;
-    assert(session->carried);
-    session->carried = false;
+    assert(session->requeued);
+    session->requeued = false;
     if (session->pending.empty() || session->blocked || session->paused) continue;
     const auto window = session->pending.view().substr(session->pending_start);
     inputs.push_back({.session = session, .window = window, .from_pending = true});
@@ -312,7 +312,7 @@ void TurnLoop::TakeCarried() {
   std::rotate(inputs.begin(), inputs.begin() + received, inputs.end());
 }
 
-// Batch by batch until the inputs or the time are used up; the rest is carried to the next turn.
+// Batch by batch until the inputs or the time are used up; the rest is requeued to the next turn.
 void TurnLoop::RunInputs(int64_t turn_begin) {
   std::vector<Input>& inputs = on_.inputs.list;
   size_t at = 0;
@@ -384,7 +384,7 @@ void TurnLoop::KeepRest(Input& input) {
     session.pending_start = 0;
     session.pending = {};  // without the room
   } else if (!input.starved && !session.blocked && !session.paused) {
-    on_.clients.Carry(session);
+    on_.clients.Requeue(session);
   }
 }
 
@@ -478,7 +478,7 @@ bool TurnLoop::SettleMoment(int64_t turn_begin) {
 
 int64_t TurnLoop::NextWork() const {
   const bool at_once =
-      on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_carried() ||
+      on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_requeued() ||
       on_.waiters.any_ready() || on_.limit_waiters.any_ready() || on_.locks.pending() ||
       on_.log.any_synced() || (on_.request_watch && on_.request_watch->any_to_send()) ||
       (on_.locks.has_left_over() && !on_.pause.StandsStill()) ||

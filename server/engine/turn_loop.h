@@ -42,8 +42,8 @@ class TurnLoop {
 
  private:
   // --- what was received
-  // Sessions with unfinished business in `pending` take part in this turn, before newcomers.
-  void TakeCarried();
+  // Sessions with unfinished business in `pending` take part in this turn, before new connections.
+  void TakeRequeued();
   void RunInputs(int64_t turn_begin);
   void RunBatch();
   bool RunRequest(Session& session, const Batch::Request& request);

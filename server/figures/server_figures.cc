@@ -124,10 +124,10 @@ constexpr Figure kServerFigures[] = {
 // A client that CLIENT PAUSE holds counts as blocked for INFO, as in Redis; a scrape does not look
 // for these.
 FigureValue BlockedClients(From from) {
-  return from.Get<Waiters>().parked().size() + from.sums().paused;
+  return from.Get<Waiters>().blocked_clients().size() + from.sums().paused;
 }
-void WriteParkedClients(From from, MetricText& text) {
-  text.Value(static_cast<double>(from.Get<Waiters>().parked().size()));
+void WriteBlockedClients(From from, MetricText& text) {
+  text.Value(static_cast<double>(from.Get<Waiters>().blocked_clients().size()));
 }
 
 constexpr Figure kClientFigures[] = {
@@ -142,11 +142,11 @@ constexpr Figure kClientFigures[] = {
     {"client_recent_max_output_buffer", "bytes", "the largest output that was not taken yet",
      Of<&FigureSources::sums, &FigureSources::ClientSums::output_max>},
     {"blocked_clients", "", "those that wait in a command, or by CLIENT PAUSE", BlockedClients,
-     Gauge("redis_blocked_clients", "Clients that wait in a command.", WriteParkedClients)},
+     Gauge("redis_blocked_clients", "Clients that wait in a command.", WriteBlockedClients)},
     {"tracking_clients", "", "those with CLIENT TRACKING", Of<&Tracking::clients>,
      Gauge("redis_tracking_clients", "Clients with client-side caching.")},
     {"clients_in_timeout_table", "", "those that wait with a deadline",
-     Of<&Waiters::parked, &ParkedClients::with_deadline>,
+     Of<&Waiters::blocked_clients, &BlockedClients::with_deadline>,
      Gauge("redis_clients_in_timeout_table", "Clients that wait until a deadline.")},
 };
 

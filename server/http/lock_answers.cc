@@ -22,7 +22,7 @@ constexpr size_t kClientNameShown = 60;
 
 // -1: a session alone keeps it.
 int64_t LeaseLeft(const LockHolder& holder, const Now& now) {
-  if (holder.lingers()) return 0;
+  if (holder.is_minimum_hold()) return 0;
   return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 

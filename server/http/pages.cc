@@ -118,7 +118,7 @@ struct Asking {
 using Refusal = std::optional<HttpAnswer>;
 
 Refusal AskStanding(const Asking& on) {
-  if (on.page.shows == Shows::kProbe || on.call.standing != Standing::kStranger) return {};
+  if (on.page.shows == Shows::kProbe || on.call.standing != Standing::kAnonymous) return {};
   return NotLetIn(!on.settings.http_password.empty());
 }
 
@@ -126,15 +126,15 @@ Refusal AskStanding(const Asking& on) {
 // visitor without a password by the other.
 Refusal AskNames(const Asking& on) {
   if (on.page.shows != Shows::kNames || on.call.standing == Standing::kLoggedIn) return {};
-  const Newcomer& newcomer = on.call.parts.Get<Clients>().newcomer();
-  if (newcomer.needs_login) {
+  const InitialLogin& initial = on.call.parts.Get<Clients>().initial_login();
+  if (initial.needs_login) {
     return HttpSentence(403, "clients need a password here, so names need http-password");
   }
-  if (!newcomer.is_restricted) return {};
+  if (!initial.is_restricted) return {};
   const CommandTable& commands = on.call.parts.Get<const CommandTable>();
   const Command* const command = commands.FindOwn(on.page.command);
   const AccessGate& gate = on.call.parts.Get<AccessGate>();
-  if (command && gate.AllowsOnEveryKey(*newcomer.user, *command)) return {};
+  if (command && gate.AllowsOnEveryKey(*initial.user, *command)) return {};
   return HttpSentence(403, "clients may not see this without a login, so it needs http-password");
 }
 

@@ -199,7 +199,7 @@ HttpAnswer AnswerOverview(const PageCall& call) {
   WriteLimitCounts(json, parts);
   json.Field("clients", parts.Get<Clients>().size())
       .Field("clients_max", parts.Get<Config>().settings().maxclients)
-      .Field("blocked", parts.Get<Waiters>().parked().size())
+      .Field("blocked", parts.Get<Waiters>().blocked_clients().size())
       .Field("commands_per_s", parts.Get<Rates>().per_second().commands)
       .Field("expired", statistics.expired_keys);
   WriteMemory(json, parts);

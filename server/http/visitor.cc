@@ -76,7 +76,7 @@ bool IsOwnName(std::string_view host, const std::vector<std::string>& names) {
 
 Standing StandingOf(const HttpRequest& request, std::string_view password) {
   if (!LoginOf(request, password).empty()) return Standing::kLoggedIn;
-  return password.empty() && request.is_local ? Standing::kLocal : Standing::kStranger;
+  return password.empty() && request.is_local ? Standing::kLocal : Standing::kAnonymous;
 }
 
 std::string LoginOf(const HttpRequest& request, std::string_view password) {

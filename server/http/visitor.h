@@ -19,9 +19,9 @@ bool IsOwnName(std::string_view host, const std::vector<std::string>& names);
 
 // How far a visitor is known.
 enum class Standing : uint8_t {
-  kStranger,  // is on another machine, or did not say the password that there is
-  kLocal,     // there is no password, and it is on this machine
-  kLoggedIn,  // has said the password, or shown a certificate that was verified
+  kAnonymous,  // is on another machine, or did not say the password that there is
+  kLocal,      // there is no password, and it is on this machine
+  kLoggedIn,   // has said the password, or shown a certificate that was verified
 };
 
 // Takes the same time whatever the password is.

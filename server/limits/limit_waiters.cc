@@ -45,7 +45,7 @@ void LimitWaiters::Join(CommandCall& call, KeyNameView key, Ticket ticket, int64
   ++on_.limits.statistics().waited;
   queue_of_[number] = queue.get();
   on_.flags.Raise(SlowPathFlags::kKeys);
-  on_.parked.Park(
+  on_.blocked_clients.Block(
       call,
       {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = number});
   ChargeWaiter(joined);
@@ -57,7 +57,7 @@ void LimitWaiters::ChargeWaiter(const Ticket& ticket) {
   constexpr size_t kTicket =
       TreeNodeBytes<decltype(Queue::tickets)>() + sizeof(decltype(queue_of_)::value_type) * 4 / 3;
   constexpr size_t kOfPolicy = TreeNodeBytes<std::set<uint64_t>>();
-  ParkedOf(*on_.clients.Find(ticket.session))->kept_bytes +=
+  BlockedCallOf(*on_.clients.Find(ticket.session))->kept_bytes +=
       kTicket + (ticket.policy.empty() ? 0 : kOfPolicy + HeapBytes(ticket.policy));
 }
 
@@ -65,7 +65,7 @@ void LimitWaiters::ChargeQueue(const Queue& queue) {
   constexpr size_t kQueue =
       BlockSize(sizeof(Queue)) + RoomOfTables(sizeof(decltype(queues_)::value_type));
   const Session* const first = on_.clients.Find(queue.tickets.begin()->second.session);
-  ParkedOf(*first)->kept_bytes += kQueue + 2 * HeapBytes(queue.key.key);
+  BlockedCallOf(*first)->kept_bytes += kQueue + 2 * HeapBytes(queue.key.key);
 }
 
 // -1 means that no time alone will do: the queue waits for a change of the key or of the policy.

@@ -9,7 +9,7 @@
 // Crowds are dealt with in slices: all calls of a turn share a budget of requests that are tried
 // and waiters that are looked at, and what is left is for the next turn.
 //
-//   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);  // parks it
+//   call.part<LimitWaiters>().Join(call, key, request, deadline_ms, retry_ms);  // blocks it
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include "server/dispatch/pause.h"
 #include "server/limits/limit_service.h"
 #include "server/notify/key_listeners.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/hashing/key_name.h"
 #include "storage/time/timer_task.h"
 
@@ -37,8 +37,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     SessionId session;
     LimitRequest request;
     std::string policy;  // whose numbers the request has; empty: its own
-    // Tries the request again and answers the client (ParkedClients::Finish) if it is over. If not,
-    // says in how many ms it should fit; -1: no time alone will do.
+    // Tries the request again and answers the client (BlockedClients::Finish) if it is over. If
+    // not, says in how many ms it should fit; -1: no time alone will do.
     std::optional<int64_t> (*try_again)(const Parts& parts, KeyNameView key, const Ticket& ticket);
   };
 
@@ -49,7 +49,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     Clients& clients;
     const TurnClock& clock;
     TimerTasks& timers;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     Tracking& tracking;
     CurrentClient& current_client;
     const Pause& pause;
@@ -58,7 +58,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   LimitWaiters(const Uses& uses, HashKeys& hash_keys);
 
   bool HasWaiters(KeyNameView key) const { return queues_.contains(key); }
-  // Parks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
+  // Blocks the call's client until deadline_ms. `retry_ms`: when its cost should fit, -1 as above;
   // it counts only if there is no waiter before it.
   void Join(CommandCall& call, KeyNameView key, Ticket ticket, int64_t deadline_ms,
             int64_t retry_ms, Handler on_timeout);
@@ -107,7 +107,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   void TimerFired(Queue& queue);
   void ArmFor(Queue& queue, int64_t retry_ms);
   void Forget(Queue& queue);
-  // A waiter pays for itself, with Parked::kept_bytes, the first of a queue for that as well.
+  // A waiter pays for itself, with BlockedCall::kept_bytes, the first of a queue for that as well.
   void ChargeWaiter(const Ticket& ticket);
   void ChargeQueue(const Queue& queue);
 

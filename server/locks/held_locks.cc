@@ -1,7 +1,7 @@
 // See held_locks.h. The hard part is to tell the locks' own changes of a key from those of others:
 // both reach the keyspace's observer. OwnChange marks the first, so that only the second are noted
-// as touched. A loose lock (FLUSHDB, SWAPDB) is no lock any more for every look-up here, though its
-// value is still to be taken apart.
+// as touched. A detached lock (FLUSHDB, SWAPDB) is no lock any more for every look-up here, though
+// its value is still to be taken apart.
 #include "server/locks/held_locks.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value
 }  // namespace
 
 // The timer is part of the lock, so a lease costs no allocation of its own.
-HeldLock::HeldLock(HeldLocks& all) : shelf_(&all.no_shelf_) {
+HeldLock::HeldLock(HeldLocks& all) : database_(&all.no_database_) {
   fired = [](TimerTask& task) {
     HeldLock& lock = static_cast<HeldLock&>(task);
     lock.all().TimerFired(lock);
@@ -47,7 +47,7 @@ HeldLock::~HeldLock() {
   all().on_.losses.Freed(*this);
 }
 
-HeldLocks& HeldLock::all() const { return shelf_->all; }
+HeldLocks& HeldLock::all() const { return database_->all; }
 
 const LockTies* HeldLock::ties() const { return &all().on_.locks.ties(); }
 
@@ -65,10 +65,10 @@ size_t HeldLock::FreeSome(size_t budget) {
       budget, [this](const LockHolder& holder) { all().on_.losses.HolderFreed(*this, holder); });
 }
 
-// A loose lock counts as gone, but for an image of before it was cut loose.
-bool HeldLock::Ended() const { return empty() || (is_loose() && !shelf_->is_in_image); }
+// A detached lock counts as gone, but for an image of before it was cut detached.
+bool HeldLock::Ended() const { return empty() || (is_detached() && !database_->is_in_image); }
 
-bool HeldLock::is_loose() const { return named() && shelf_->loose; }
+bool HeldLock::is_detached() const { return named() && database_->detached; }
 
 HeldLocks::HeldLocks(const Uses& uses) : on_(uses) {
   retry_.fired = [](TimerTask& task) {
@@ -89,7 +89,7 @@ HashedKey HeldLocks::KeyOf(LockPlace& place) const {
 
 const Lock* HeldLocks::LockAt(LockNameView name, const Entry* entry) const {
   if (entry && entry->type() != ValueType::kLock) return NeverFree(foreign_);
-  if (entry && !HeldIn(*entry).is_loose()) return &HeldIn(*entry);
+  if (entry && !HeldIn(*entry).is_detached()) return &HeldIn(*entry);
   return WithholdsFree(name) ? NeverFree(withheld_) : nullptr;
 }
 
@@ -113,18 +113,18 @@ OpenLock HeldLocks::Open(int db, HashedKey key, const Entry* found) {
           LockPlace{.name = name, .hash = key.hash, .entry = found, .lock = LockAt(name, found)}};
 }
 
-// O(databases with locks), loose ones not counted.
+// O(databases with locks), detached ones not counted.
 size_t HeldLocks::size() const {
   size_t size = 0;
-  for (const auto& [db, shelf] : shelves_) size += shelf->size;
+  for (const auto& [db, database] : databases_) size += database->size;
   return size;
 }
 
 uint64_t HeldLocks::List(int db, uint64_t after, size_t count,
                          absl::FunctionRef<void(const Lock&)> visit) {
-  const auto shelf = shelves_.find(db);
-  if (shelf == shelves_.end()) return 0;
-  const LockShelf::Locks& locks = shelf->second->locks;
+  const auto database = databases_.find(db);
+  if (database == databases_.end()) return 0;
+  const DatabaseLocks::Locks& locks = database->second->locks;
   auto lock = locks.upper_bound(after);
   for (; count > 0 && lock != locks.end(); --count, ++lock) {
     visit(*lock);
@@ -141,15 +141,15 @@ HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   place.lock = &held;
   if (held.named()) return held;
   held.set_name(place.name);
-  std::unique_ptr<LockShelf>& shelf = shelves_[place.name.db];
-  if (!shelf) {
-    shelf = std::make_unique<LockShelf>(*this);
-    shelf->db = place.name.db;
+  std::unique_ptr<DatabaseLocks>& database = databases_[place.name.db];
+  if (!database) {
+    database = std::make_unique<DatabaseLocks>(*this);
+    database->db = place.name.db;
   }
-  held.shelf_ = shelf.get();
+  held.database_ = database.get();
   held.number_ = ++last_number_;
-  shelf->locks.push_back(held);  // the highest number so far
-  ++shelf->size;
+  database->locks.push_back(held);  // the highest number so far
+  ++database->size;
   return held;
 }
 
@@ -181,7 +181,7 @@ void HeldLocks::EndChange(LockPlace& place) {
   }
 }
 
-// Order matters: a lock that is on no shelf is not taken for one that was lost.
+// Order matters: a lock that is on no database is not taken for one that was lost.
 void HeldLocks::Remove(LockPlace& place) {
   HeldLock& held = HeldIn(*std::exchange(place.changing, nullptr));
   Unlist(held);
@@ -197,7 +197,7 @@ void HeldLocks::Delete(Database& db, HashedKey key) {
 }
 
 void HeldLocks::Unlist(HeldLock& lock) {
-  --std::exchange(lock.shelf_, &no_shelf_)->size;
+  --std::exchange(lock.database_, &no_database_)->size;
   lock.unlink();
 }
 
@@ -231,8 +231,8 @@ void HeldLocks::TimerFired(HeldLock& lock) { due_.emplace_back(lock.name()); }
 
 void HeldLocks::SetAside() {
   are_aside_ = true;
-  for (const auto& [db, shelf] : shelves_) {
-    for (const HeldLock& lock : shelf->locks) {
+  for (const auto& [db, database] : databases_) {
+    for (const HeldLock& lock : database->locks) {
       LockPlace place{.name = {db, lock.name().key}};
       const Entry* const entry = FindEntry(place.name);
       // Entries keep their addresses, and with them what points to them.
@@ -257,11 +257,11 @@ void HeldLocks::Note(LockNameView name) {
 }
 
 void HeldLocks::Lost(HeldLock& lock) {
-  const bool loose = lock.shelf_->loose;
-  on_.losses.NoteAll(lock, loose ? lock.shelf_->loss : LockLoss::kGone);
+  const bool detached = lock.database_->detached;
+  on_.losses.NoteAll(lock, detached ? lock.database_->loss : LockLoss::kGone);
   Unlist(lock);
-  // For a loose one all has been seen to.
-  if (!loose) Note(lock.name());
+  // For a detached one all has been seen to.
+  if (!detached) Note(lock.name());
 }
 
 // Its holders lose it, for this reason. A crowd is emptied in O(1), and freed later.
@@ -285,68 +285,68 @@ void HeldLocks::Moved(Database& db, HashedKey key) {
   HeldLock& held = HeldIn(*entry);
   if (held.named()) {
     Note(held.name());
-    Empty(held, held.is_loose() ? held.shelf_->loss : LockLoss::kRenamed);
+    Empty(held, held.is_detached() ? held.database_->loss : LockLoss::kRenamed);
   }
   db.Delete(key, on_.clock.now());
 }
 
-void HeldLocks::CutLoose(int db, int goes_to, LockLoss why) {
-  const auto found = shelves_.find(db);
-  if (found == shelves_.end()) return;
-  std::unique_ptr<LockShelf> shelf = std::move(found->second);
-  shelves_.erase(found);
-  if (shelf->locks.empty()) return;
-  shelf->db = goes_to;
-  shelf->loose = true;
-  shelf->loss = why;
-  shelf->is_in_image = on_.keyspace.takes_image();
-  loose_.push_back(std::move(shelf));
+void HeldLocks::Detach(int db, int goes_to, LockLoss why) {
+  const auto found = databases_.find(db);
+  if (found == databases_.end()) return;
+  std::unique_ptr<DatabaseLocks> database = std::move(found->second);
+  databases_.erase(found);
+  if (database->locks.empty()) return;
+  database->db = goes_to;
+  database->detached = true;
+  database->loss = why;
+  database->is_in_image = on_.keyspace.takes_image();
+  detached_.push_back(std::move(database));
 }
 
-// Loose shelves follow their values to the other database, or into the garbage with -1.
+// Loose databases follow their values to the other database, or into the garbage with -1.
 void HeldLocks::DatabaseReplaced(int db, int other) {
   if (are_aside_) return;
-  for (const std::unique_ptr<LockShelf>& shelf : loose_) {
-    const int at = shelf->db;
-    if (at == db) shelf->db = other;
-    if (at == other && other >= 0) shelf->db = db;
+  for (const std::unique_ptr<DatabaseLocks>& database : detached_) {
+    const int at = database->db;
+    if (at == db) database->db = other;
+    if (at == other && other >= 0) database->db = db;
   }
   const LockLoss why = other < 0 ? LockLoss::kFlushed : LockLoss::kSwapped;
-  CutLoose(db, other, why);
-  if (other >= 0) CutLoose(other, db, why);
+  Detach(db, other, why);
+  if (other >= 0) Detach(other, db, why);
   flushed_.push_back(db);
   if (other >= 0) flushed_.push_back(other);
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-void HeldLocks::TakeApart() {
+void HeldLocks::FreeDetached() {
   size_t budget = kTakenApartPerTurn;
   const bool is_imaged = on_.keyspace.takes_image();
-  std::erase_if(loose_, [&](const std::unique_ptr<LockShelf>& shelf) {
+  std::erase_if(detached_, [&](const std::unique_ptr<DatabaseLocks>& database) {
     // Flushed locks are garbage, which is freed by others. While an image is taken that is all that
     // happens to them: it may still want them whole.
-    if (is_imaged && shelf->db < 0) {
+    if (is_imaged && database->db < 0) {
       RetryLater();
     } else {
-      TakeApart(*shelf, budget);
+      FreeDetached(*database, budget);
     }
-    return shelf->locks.empty();
+    return database->locks.empty();
   });
 }
 
-void HeldLocks::TakeApart(LockShelf& shelf, size_t& budget) {
-  while (!shelf.locks.empty() && budget > 0) {
-    HeldLock& held = *shelf.locks.begin();
+void HeldLocks::FreeDetached(DatabaseLocks& database, size_t& budget) {
+  while (!database.locks.empty() && budget > 0) {
+    HeldLock& held = *database.locks.begin();
     const std::string key(held.name().key);
-    LockPlace place{.name = {shelf.db, key}};
+    LockPlace place{.name = {database.db, key}};
     // Looked up anew for each: it may have been overwritten since. Only its own lock is deleted.
-    const Entry* const entry = shelf.db < 0 ? nullptr : FindEntry(place.name);
+    const Entry* const entry = database.db < 0 ? nullptr : FindEntry(place.name);
     const bool is_there = entry && entry->type() == ValueType::kLock && &HeldIn(*entry) == &held;
     if (is_there && on_.keyspace.MustWait(*entry)) return RetryLater();
     budget -= std::min(budget, held.is_crowd() ? 1 : held.Elements());
-    if (is_there) on_.keyspace.db(shelf.db).BeforeChange(*entry);
-    Empty(held, shelf.loss);
-    if (is_there) Delete(on_.keyspace.db(shelf.db), KeyOf(place));
+    if (is_there) on_.keyspace.db(database.db).BeforeChange(*entry);
+    Empty(held, database.loss);
+    if (is_there) Delete(on_.keyspace.db(database.db), KeyOf(place));
   }
 }
 

@@ -6,9 +6,9 @@
 // without a holder is no key: where one is renamed, moved or swapped to, there is none. Names where
 // that has happened are noted, for the waiters of the lock.
 //
-// FLUSHDB and SWAPDB cut the locks of a database loose as a whole, at once; they are taken apart a
-// slice a turn. Until then a loose lock is a value in the keyspace, or garbage, that counts as no
-// lock.
+// FLUSHDB and SWAPDB cut the locks of a database detached as a whole, at once; they are taken apart
+// a slice a turn. Until then a detached lock is a value in the keyspace, or garbage, that counts as
+// no lock.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,9 @@ class HeldLocks;
 using HeldLockHook =
     boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>,
                                     boost::intrusive::optimize_size<true>>;
-struct LockShelf;
+struct DatabaseLocks;
 
-// A lock in the keyspace. Named and on a shelf from its first change on until it is removed or
+// A lock in the keyspace. Named and on a database from its first change on until it is removed or
 // emptied.
 class HeldLock final : public Lock, public HeldLockHook, private TimerTask {
  public:
@@ -56,17 +56,17 @@ class HeldLock final : public Lock, public HeldLockHook, private TimerTask {
  private:
   friend class HeldLocks;
   bool named() const { return is_linked(); }
-  bool is_loose() const;
+  bool is_detached() const;
   HeldLocks& all() const;
   TimerTask& timer_task() { return *this; }  // of the next end of a lease
 
-  LockShelf* shelf_;  // HeldLocks::no_shelf_ while it is not named
+  DatabaseLocks* database_;  // HeldLocks::no_database_ while it is not named
   uint64_t number_ = 0;
 };
 static_assert(sizeof(HeldLock) <= 160);
 
 // The locks of a database, in the order in which they came to be held. LOCK.LIST walks them.
-struct LockShelf {
+struct DatabaseLocks {
   struct ByNumber {
     using type = uint64_t;
     type operator()(const HeldLock& lock) const { return lock.number(); }
@@ -74,18 +74,18 @@ struct LockShelf {
   using Locks = boost::intrusive::set<HeldLock, boost::intrusive::key_of_value<ByNumber>,
                                       boost::intrusive::constant_time_size<false>>;
 
-  explicit LockShelf(HeldLocks& whose) : all(whose) {}
+  explicit DatabaseLocks(HeldLocks& whose) : all(whose) {}
 
   HeldLocks& all;
   Locks locks;
   size_t size = 0;
   int db = -1;  // where they are
-  bool loose = false;
-  bool is_in_image = false;  // was cut loose after the instant of an image that is being taken
-  LockLoss loss = LockLoss::kGone;  // of all of them, when loose
+  bool detached = false;
+  bool is_in_image = false;  // was cut detached after the instant of an image that is being taken
+  LockLoss loss = LockLoss::kGone;  // of all of them, when detached
 };
 
-// One for the server. It owns no lock: entries of the keyspace do, and shelves only link them.
+// One for the server. It owns no lock: entries of the keyspace do, and databases only link them.
 class HeldLocks final : public LockStore {
  public:
   // The parts that they work with; all of them outlive the locks.
@@ -138,14 +138,14 @@ class HeldLocks final : public LockStore {
   std::vector<LockName> TakeTouched() { return std::exchange(touched_, {}); }
   std::vector<int> TakeFlushed() { return std::exchange(flushed_, {}); }
   bool any_flushed() const { return !flushed_.empty(); }
-  // An image of this instant is begun: what is loose already is not of it.
+  // An image of this instant is begun: what is detached already is not of it.
   void ImageBegins() {
-    for (const std::unique_ptr<LockShelf>& shelf : loose_) shelf->is_in_image = false;
+    for (const std::unique_ptr<DatabaseLocks>& database : detached_) database->is_in_image = false;
   }
-  // A slice of the locks that were cut loose.
-  void TakeApart();
+  // A slice of the locks that were cut detached.
+  void FreeDetached();
   // While those that are left wait for a snapshot there is nothing to do.
-  bool any_loose() const { return !loose_.empty() && !retry_.node.linked(); }
+  bool any_detached() const { return !detached_.empty() && !retry_.node.linked(); }
   // Locks with leases whose time has come. Locks that cannot be settled yet are given back.
   std::vector<LockName> TakeDue();
   void GiveBackDue(std::vector<LockName> due) { due_ = std::move(due); }
@@ -184,15 +184,15 @@ class HeldLocks final : public LockStore {
   // The lock as storage/locks is to see it under a name with this entry: itself, a stand-in that is
   // never free, or null for a free name.
   const Lock* LockAt(LockNameView name, const Entry* entry) const;
-  // Gives an entry's lock its name and its place on a shelf, at its first change.
+  // Gives an entry's lock its name and its place on a database, at its first change.
   HeldLock& Adopt(LockPlace& place, Entry& entry);
   void Unlist(HeldLock& lock);
   // A value has left its key while it was held, in the middle of a change of the keyspace.
   void Lost(HeldLock& lock);
   void Empty(HeldLock& lock, LockLoss why);
-  // The shelf as a whole, in O(1).
-  void CutLoose(int db, int goes_to, LockLoss why);
-  void TakeApart(LockShelf& shelf, size_t& budget);
+  // The database as a whole, in O(1).
+  void Detach(int db, int goes_to, LockLoss why);
+  void FreeDetached(DatabaseLocks& database, size_t& budget);
   void Delete(Database& db, HashedKey key);
   void TimerFired(HeldLock& lock);
   void RetryLater();
@@ -201,9 +201,9 @@ class HeldLocks final : public LockStore {
   // Locks that are never free, made when they are first seen.
   mutable std::unique_ptr<Lock> foreign_;
   mutable std::unique_ptr<Lock> withheld_;
-  LockShelf no_shelf_{*this};                          // of locks that are on none: always empty
-  std::map<int, std::unique_ptr<LockShelf>> shelves_;  // by database
-  std::vector<std::unique_ptr<LockShelf>> loose_;
+  DatabaseLocks no_database_{*this};  // of locks that are on none: always empty
+  std::map<int, std::unique_ptr<DatabaseLocks>> databases_;  // by database
+  std::vector<std::unique_ptr<DatabaseLocks>> detached_;
   uint64_t last_number_ = 0;
   bool own_change_ = false;
   // A lock that is out of the keyspace; the entry is owned here until BringBack.

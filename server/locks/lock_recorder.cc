@@ -1,6 +1,6 @@
 // See lock_recorder.h. The hard case is a holder that gives its lock back before its MINHOLD is
 // over: to its subscribers the lock is released, to the log the place is still taken, by a holder
-// of no holds, until LingeringEnded.
+// of no holds, until MinimumHoldEnded.
 #include "server/locks/lock_recorder.h"
 
 #include "protocol/text/number_text.h"
@@ -38,11 +38,11 @@ void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
 // The event, what the log needs to know the end, and the push to a holder that did not want it.
 void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   on_.changes.Announce(kNotifyLock, EventOf(end), lock.name());
-  const bool may_linger = end == LockEnd::kReleased || end == LockEnd::kExpired;
-  if (may_linger && holder.minhold_until_ms() > on_.clock.now().ms()) {
-    LockHolder lingering = holder;
-    lingering.Linger();
-    HoldChanged(lock, lingering);
+  const bool may_keep_minimum = end == LockEnd::kReleased || end == LockEnd::kExpired;
+  if (may_keep_minimum && holder.minhold_until_ms() > on_.clock.now().ms()) {
+    LockHolder kept = holder;
+    kept.BecomeMinimumHold();
+    HoldChanged(lock, kept);
   } else {
     AddEnd(lock, holder.token, end);
   }
@@ -67,7 +67,7 @@ void LockRecorder::AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockE
   if (end == LockEnd::kBroken) on_.losses.NoteAll(lock, LockLoss::kBroken);
 }
 
-void LockRecorder::LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
+void LockRecorder::MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   AddEnd(lock, holder.token, end);
 }
 

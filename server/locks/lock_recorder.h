@@ -46,7 +46,7 @@ class LockRecorder final : public LockListener {
   void HoldChanged(const Lock& lock, const LockHolder& holder) override;
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
   void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override;
-  void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
+  void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
 
   // The events of crowds: each takes one of `answers_left`, and the rest is for the next turn.
   void TellEvents(int& answers_left);

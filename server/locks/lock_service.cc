@@ -64,7 +64,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .host = uses.host,
               .clock = uses.clock,
               .clients = uses.clients,
-              .parked = uses.parked,
+              .blocked_clients = uses.blocked_clients,
               .flags = uses.flags,
               .held = held_,
               .locks = locks_,
@@ -255,7 +255,7 @@ bool LockService::IsTokenInDoubt(OpenLock& open, int64_t token) {
   const Lock* const lock = open.lock();
   const LockHolder* const holder = lock ? lock->FindHolder({}, token) : nullptr;
   // The holder may have given the lock back in what is missing.
-  if (holder && !holder->lingers())
+  if (holder && !holder->is_minimum_hold())
     return !holder->proved || grace_.IsNewerShown(open.name(), token);
   // Or the token may have been granted there.
   if (!MayBeMissing(open, token)) return false;
@@ -326,7 +326,7 @@ bool LockService::Continue(int64_t read_ms) {
   return is_left;
 }
 
-// In this order: leases, loose locks, refusals, hand-overs, then what these have caused.
+// In this order: leases, detached locks, refusals, hand-overs, then what these have caused.
 bool LockService::GoOn() {
   if (!has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;
@@ -334,7 +334,7 @@ bool LockService::GoOn() {
   EndTimes();
   if (held_.TakeRetry() && locks_.any_held_up()) locks_.Retry(on_.clock.now());
   SettleDue();
-  held_.TakeApart();
+  held_.FreeDetached();
   DealOut([this] { return waits_.any_to_refuse(); }, [this](int& left) { waits_.Refuse(left); });
   locks_.Continue(on_.clock.now());
   if (memory_.has_new_bounds()) memory_.FollowBounds(on_.clock.now());
@@ -405,7 +405,7 @@ void LockService::Settle() {
         locks_.SessionEnded(session, on_.clock.now());
       }
     } else if (held_.any_flushed()) {
-      held_.TakeApart();
+      held_.FreeDetached();
       for (const int db : held_.TakeFlushed()) locks_.DroppedDatabase(db, on_.clock.now());
     } else if (held_.any_noted()) {
       SettleTouched();

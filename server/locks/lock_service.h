@@ -40,7 +40,7 @@ class LockService final : public KeyListener {
     const ChangeRecorder changes;
     TimerTasks& timers;
     Clients& clients;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     const Pause& pause;
     const CurrentClient& current_client;
     LogState& log;
@@ -126,7 +126,7 @@ class LockService final : public KeyListener {
   // time.
   bool Continue(int64_t read_ms);
   bool has_left_over() const {
-    return locks_.has_left_over() || held_.any_loose() || held_.any_due() || held_.retries() ||
+    return locks_.has_left_over() || held_.any_detached() || held_.any_due() || held_.retries() ||
            waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds() || are_over_.any();
   }
   bool pending() const {

@@ -15,12 +15,12 @@ LockWaitInVain InVainBy(WaitEnd end) {
 
 }  // namespace
 
-void LockWaits::Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
+void LockWaits::Block(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) {
   // Its keys have to be listened to while it waits.
   on_.flags.Raise(SlowPathFlags::kKeys);
-  on_.parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
-  if (Parked* const parked = ParkedOf(call.client)) {
-    parked->kept_bytes = on_.locks.queue().BytesOf(wait_id);
+  on_.blocked_clients.Block(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = wait_id});
+  if (BlockedCall* const blocked = BlockedCallOf(call.client)) {
+    blocked->kept_bytes = on_.locks.queue().BytesOf(wait_id);
   }
 }
 
@@ -56,7 +56,8 @@ void LockWaits::Refuse(int& answers_left) {
     const uint64_t id = wait.id;
     statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
     if (Session* session = FindConnection(on_.clients, wait.client)) {
-      on_.parked.Finish(*session, [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
+      on_.blocked_clients.Finish(*session,
+                                 [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
     }
     on_.locks.Cancel(id, on_.clock.now());
   }
@@ -68,7 +69,7 @@ void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   if (!session) return;
   const int64_t waited_ms = on_.clock.now().ms() - wait.since_ms;
   statistics_.CountGranted(wait.request.names, waited_ms);
-  on_.parked.Finish(*session, [&](ReplySink& reply) {
+  on_.blocked_clients.Finish(*session, [&](ReplySink& reply) {
     if (wait.request.several) {
       ReplyTokens(reply, grants);
     } else {
@@ -82,7 +83,7 @@ void LockWaits::WaitReplaced(const LockWait& wait) {
   statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
-  on_.parked.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
+  on_.blocked_clients.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
 }
 
 bool LockWaits::IsConnected(uint64_t connection) const {

@@ -1,6 +1,6 @@
 // LockWaits: the clients behind the waits for locks. storage/locks knows which waits there are for
-// which lock; here a client is parked, and answered when its wait is granted, has been replaced, or
-// is for a key that holds something else now: WRONGTYPE.
+// which lock; here a client is blocked, and answered when its wait is granted, has been replaced,
+// or is for a key that holds something else now: WRONGTYPE.
 //
 // A wait that ends otherwise (time, CLIENT UNBLOCK, a closed connection) is noted, and cancelled
 // when the locks are settled. However it ends, it is counted then (lock_wait_statistics.h).
@@ -16,7 +16,7 @@
 #include "server/config/config.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_wait_statistics.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/locks/locks.h"
 
 namespace sluice {
@@ -29,7 +29,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
     Host& host;
     const TurnClock& clock;
     Clients& clients;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     SlowPathFlags& flags;
     HeldLocks& held;
     Locks& locks;
@@ -37,8 +37,8 @@ class LockWaits final : public WaitOwner, public LockCallers {
   };
   explicit LockWaits(Uses uses) : on_(std::move(uses)) {}
 
-  // Parks the client of a request that Acquire has queued.
-  void Park(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
+  // Blocks the client of a request that Acquire has queued.
+  void Block(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
 
   // A request that would have waited was refused, as it would have waited for itself.
   void CountDeadlock(const OpenLocks& asked);

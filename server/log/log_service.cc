@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/locks/lock_service.h"
+#include "server/log/log_loader.h"
 #include "server/snapshots/snapshots.h"
 #include "storage/log/rdb_source.h"
 
@@ -21,7 +23,7 @@ LogService::LogService(const Uses& uses)
                                                            .effects = uses.effects,
                                                            .state = uses.state,
                                                            .flags = uses.flags})),
-      sync_waits_(uses.clients, uses.parked) {
+      sync_waits_(uses.clients, uses.blocked_clients) {
   grace_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LogService>&>(task).owner.EndGrace();
   };

@@ -52,7 +52,7 @@ class LogService final : private OptionFollower {
     Host& host;
     TurnClock& clock;
     Clients& clients;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     Effects& effects;
     Dispatcher& dispatcher;
     LockService& locks;
@@ -80,8 +80,8 @@ class LogService final : private OptionFollower {
   }
   void EverySecond();
   // WAITAOF. Requires: the log is on, and call.may_wait().
-  void ParkUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
-    sync_waits_.Park(call, deadline_ms, on_timeout);
+  void BlockUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
+    sync_waits_.Block(call, deadline_ms, on_timeout);
   }
   bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_->durable()); }
   bool is_on() const { return commits_->is_open() || state_ == BaseState::kDue; }

@@ -4,10 +4,10 @@
 
 namespace sluice {
 
-void SyncWaits::Park(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
+void SyncWaits::Block(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
   const uint64_t id = ++last_id_;
   waits_[id] = {.session = call.client.id};
-  parked_.Park(
+  blocked_clients_.Block(
       call, {.deadline_ms = deadline_ms, .on_timeout = on_timeout, .owner = this, .wait_id = id});
 }
 
@@ -35,7 +35,7 @@ void SyncWaits::Fail(std::string_view error) {
 void SyncWaits::Finish(absl::FunctionRef<void(ReplySink&)> answer) {
   Session* const session = clients_.Find(waits_.begin()->second.session);
   waits_.erase(waits_.begin());
-  if (session) parked_.Finish(*session, answer);
+  if (session) blocked_clients_.Finish(*session, answer);
 }
 
 }  // namespace sluice

@@ -10,16 +10,17 @@
 #include <string_view>
 
 #include "server/clients/clients.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 
 namespace sluice {
 
 class SyncWaits final : public WaitOwner {
  public:
-  SyncWaits(Clients& clients, ParkedClients& parked) : clients_(clients), parked_(parked) {}
+  SyncWaits(Clients& clients, BlockedClients& blocked_clients)
+      : clients_(clients), blocked_clients_(blocked_clients) {}
 
   // Requires: call.may_wait(). `on_timeout` answers when the time is over first.
-  void Park(CommandCall& call, int64_t deadline_ms, Handler on_timeout);
+  void Block(CommandCall& call, int64_t deadline_ms, Handler on_timeout);
   bool empty() const { return waits_.empty(); }
   // The turn is over, and the log is at this position. True: a client has begun to wait for it.
   bool TurnEnded(uint64_t position);
@@ -44,7 +45,7 @@ class SyncWaits final : public WaitOwner {
   void Finish(absl::FunctionRef<void(ReplySink&)> answer);
 
   Clients& clients_;
-  ParkedClients& parked_;
+  BlockedClients& blocked_clients_;
   std::map<uint64_t, Wait> waits_;  // by id, and so by position
   uint64_t last_id_ = 0;
 };

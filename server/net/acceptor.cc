@@ -246,13 +246,13 @@ Fault Acceptor::ListenOnEach(int port, const Listener::Accepted& accepted, Liste
   return listeners.empty() ? "can't listen on any address of bind" : "";
 }
 
-// --- newcomers
+// --- new connections
 
-bool Acceptor::AcceptNewcomers() {
-  bool more = unix_listener_ && unix_listener_->AcceptNewcomers();
-  for (const auto& listener : tcp_listeners_) more |= listener->AcceptNewcomers();
+bool Acceptor::AcceptConnections() {
+  bool more = unix_listener_ && unix_listener_->AcceptConnections();
+  for (const auto& listener : tcp_listeners_) more |= listener->AcceptConnections();
   if (tls_.handshakes().is_busy()) return more;
-  for (const auto& listener : tls_listeners_) more |= listener->AcceptNewcomers();
+  for (const auto& listener : tls_listeners_) more |= listener->AcceptConnections();
   return more;
 }
 

@@ -27,7 +27,7 @@ namespace sluice {
 
 class Acceptor final : private OptionFollower {
  public:
-  // The takers of a newcomer's descriptor.
+  // The takers of a new connection's descriptor.
   struct Admit {
     Listener::Accepted plain;
     Listener::Accepted tls;  // who begins a handshake
@@ -59,7 +59,7 @@ class Acceptor final : private OptionFollower {
   // Whoever comes there is let in under the same terms.
   std::unique_ptr<Listener> ListenForSpace(Listener::Accepted admit, std::string& fault);
   // Lets in, or refuses, those of whom the poller has told; whether there may be more.
-  bool AcceptNewcomers();
+  bool AcceptConnections();
 
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;

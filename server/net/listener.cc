@@ -1,4 +1,4 @@
-// See listener.h. Readiness comes as an edge, so `has_newcomers_` keeps it until accept() has said
+// See listener.h. Readiness comes as an edge, so `has_waiting_` keeps it until accept() has said
 // that no client is left. A fault of accept() ends the accepting for this turn and not for good.
 #include "server/net/listener.h"
 
@@ -145,7 +145,7 @@ Fault Listener::Adopt(int descriptor) {
     return fault;
   }
   descriptor_ = descriptor;
-  has_newcomers_ = true;  // who came before this server did
+  has_waiting_ = true;  // who came before this server did
   if (local.ss_family != AF_UNIX) return {};
   const auto& address = reinterpret_cast<const sockaddr_un&>(local);
   const size_t bytes = length - offsetof(sockaddr_un, sun_path);
@@ -184,14 +184,14 @@ void Listener::Close() {
   if (owns_path_) ::unlink(owned_path_.empty() ? unix_path_.c_str() : owned_path_.c_str());
 }
 
-bool Listener::AcceptNewcomers(int most) {
-  for (int i = 0; has_newcomers_ && i < most; ++i) {
+bool Listener::AcceptConnections(int most) {
+  for (int i = 0; has_waiting_ && i < most; ++i) {
     if (!AcceptOne()) return false;
   }
-  return has_newcomers_;
+  return has_waiting_;
 }
 
-// False: to be tried no more in this turn. After a fault there may be newcomers yet: they are
+// False: to be tried no more in this turn. After a fault there may be new connections yet: they are
 // looked for again behind the next turn, which may have given back what was missing.
 bool Listener::AcceptOne() {
   sockaddr_storage remote{};
@@ -200,8 +200,8 @@ bool Listener::AcceptOne() {
                            SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (fd < 0) {
     if (errno == EMFILE || errno == ENFILE) return IsSecondTry() && TurnAway();
-    has_newcomers_ = errno != EAGAIN && errno != EWOULDBLOCK;
-    if (!has_newcomers_) ran_out_ = false;
+    has_waiting_ = errno != EAGAIN && errno != EWOULDBLOCK;
+    if (!has_waiting_) ran_out_ = false;
     return errno == ECONNABORTED || errno == EINTR;
   }
   sockaddr_storage local{};
@@ -219,16 +219,16 @@ bool Listener::AcceptOne() {
 
 // Clients that have left, but whose end has not been read yet, give theirs back in the next turn.
 bool Listener::IsSecondTry() {
-  has_newcomers_ = true;
+  has_waiting_ = true;
   return std::exchange(ran_out_, true);
 }
 
 bool Listener::TurnAway() {
   if (spare_ >= 0) ::close(spare_);
   const int fd = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
-  has_newcomers_ = fd >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+  has_waiting_ = fd >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
   if (fd >= 0) ::close(fd);
-  if (!has_newcomers_) ran_out_ = false;
+  if (!has_waiting_) ran_out_ = false;
   spare_ = OpenSpare();
   return fd >= 0;
 }

@@ -1,8 +1,8 @@
 // Listener: one bound socket, TCP or Unix, and the accepting of what comes in on it. It is watched
 // beside the clients, so that a turn finds all who have connected before its requests were sent.
 //
-// When the process is out of descriptors a spare one is given up for a moment, so that the newcomer
-// gets a closed connection instead of hanging in the backlog while the loop spins.
+// When the process is out of descriptors a spare one is given up for a moment, so that the new
+// connection gets a closed connection instead of hanging in the backlog while the loop spins.
 //
 // At most 1000 connections are accepted at once, as in Redis: other clients want a turn, too.
 // Errors are the system's sentences.
@@ -43,11 +43,11 @@ class Listener final : private ReadinessWatcher {
   bool is_unix() const { return !unix_path_.empty(); }
   // Accepts who has come since, so many at once that other clients get a turn too; whether there
   // may be more.
-  bool AcceptNewcomers(int most = kAcceptedAtOnceMax);
+  bool AcceptConnections(int most = kAcceptedAtOnceMax);
   void Close();
 
  private:
-  void Readable(bool) override { has_newcomers_ = true; }
+  void Readable(bool) override { has_waiting_ = true; }
   void Writable() override {}
   Fault Bind(int family, const void* address, unsigned length, int backlog);
   bool AcceptOne();
@@ -56,8 +56,8 @@ class Listener final : private ReadinessWatcher {
 
   Poller& poller_;
   int descriptor_ = -1;
-  bool has_newcomers_ = false;  // or may have
-  bool ran_out_ = false;        // of descriptors, when one was to be accepted
+  bool has_waiting_ = false;  // or may have
+  bool ran_out_ = false;      // of descriptors, when one was to be accepted
   Accepted accepted_;
   std::string unix_path_;
   std::string owned_path_;  // absolute: the working directory may be another by the end

@@ -90,7 +90,7 @@ class ListenerOfSpace final : public SpacePort {
  public:
   explicit ListenerOfSpace(std::unique_ptr<Listener> listener) : listener_(std::move(listener)) {}
   int number() const override { return listener_->Port(); }
-  bool AcceptNewcomers() override { return listener_->AcceptNewcomers(); }
+  bool AcceptConnections() override { return listener_->AcceptConnections(); }
 
  private:
   const std::unique_ptr<Listener> listener_;
@@ -247,10 +247,10 @@ void Server::Serve() {
     // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
     // server is full they come behind the turn, which notices the clients that have left.
     const bool is_full = acceptor_.IsFull();
-    bool more = !is_full && AcceptNewcomers();
-    more |= AdvanceStrangers();
+    bool more = !is_full && AcceptConnections();
+    more |= AdvanceHandshakes();
     if (turn_due_) Turn();
-    if (is_full) more |= AcceptNewcomers();
+    if (is_full) more |= AcceptConnections();
     if (more) WantTurn();
   }
   ServeSoon();
@@ -338,18 +338,18 @@ size_t Server::clients() const {
   return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
 }
 
-bool Server::AcceptNewcomers() {
+bool Server::AcceptConnections() {
   // While another process has its place they wait in the queue, where that one finds them too.
-  bool more = !predecessor_.is_there() && acceptor_.AcceptNewcomers();
+  bool more = !predecessor_.is_there() && acceptor_.AcceptConnections();
   if (spaces_) [[unlikely]] {
-    more |= spaces_->AcceptNewcomers();
+    more |= spaces_->AcceptConnections();
     turn_due_ |= spaces_->any_due();
   }
   return more;
 }
 
 // Peers that are no clients: those in a handshake, and those of the pages.
-bool Server::AdvanceStrangers() {
+bool Server::AdvanceHandshakes() {
   bool more = tls_.handshakes().Advance();
   if (http_) [[unlikely]]
     more |= http_->Advance();
@@ -590,8 +590,8 @@ void Server::PollFrom(Space&) {
   if (polling_ >= (spaces_ ? kPollsMax : 1)) return;
   ++polling_;
   poller_.Tell();
-  AcceptNewcomers();
-  AdvanceStrangers();
+  AcceptConnections();
+  AdvanceHandshakes();
   for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
   }
   ready_.Read(polling_);

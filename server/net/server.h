@@ -1,7 +1,7 @@
 // Server: the engine behind sockets. One thread at a time; this is where turns are made:
 //
-//   readiness (as much as the poller tells at once) → newcomers → one recv a client into a shared
-//   buffer → Engine::RunTurn → one send a client
+//   readiness (as much as the poller tells at once) → new connections → one recv a client into a
+//   shared buffer → Engine::RunTurn → one send a client
 //
 // The shared buffer bounds what one turn takes in. A handler of Asio makes as many turns as there
 // is something for, but only so many in a row (Serve): behind it Asio gets to signals, timers and
@@ -127,8 +127,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void LogInByName(const Connection& connection, Session& session);
   size_t clients() const;
   void AdmitTrusted(int descriptor);
-  bool AcceptNewcomers();
-  bool AdvanceStrangers();
+  bool AcceptConnections();
+  bool AdvanceHandshakes();
   bool RunTurns();
   void Serve();
   void ServeSoon();

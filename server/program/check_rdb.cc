@@ -28,7 +28,7 @@ constexpr size_t kShownMax = 200;  // of what a file says of itself
 constexpr uint64_t kMendedShownMax = 100;
 
 // A lock beside all keyspaces, with its holders.
-std::unique_ptr<Value> LooseLock(const LockImage& image) {
+std::unique_ptr<Value> FreestandingLock(const LockImage& image) {
   auto lock = std::make_unique<Lock>();
   for (const LockHolder& holder : image.holders) lock->Restore(holder, image.shape);
   return lock;
@@ -118,7 +118,7 @@ RdbContext ContextOf(HashKeys& hash_keys) {
   RdbContext context;
   context.now.unix_offset_ms = 0;
   context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &hash_keys;
-  context.make_lock = LooseLock;
+  context.make_lock = FreestandingLock;
   return context;
 }
 

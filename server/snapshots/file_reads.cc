@@ -73,7 +73,7 @@ void FileReads::Read(CommandCall& call, Disk& disk, Piece piece) {
   host_.background().Run(WorkerLane::kSnapshot, std::move(work), std::move(done));
   if (job->is_over) return Answer(call.reply, job->piece, job->outcome);
   waits_[id] = call.client.id;
-  parked_.Park(call, {.on_timeout = NotRead, .owner = this, .wait_id = id});
+  blocked_clients_.Block(call, {.on_timeout = NotRead, .owner = this, .wait_id = id});
 }
 
 void FileReads::Done(uint64_t id, const Piece& piece, const Outcome& outcome) {
@@ -81,7 +81,8 @@ void FileReads::Done(uint64_t id, const Piece& piece, const Outcome& outcome) {
   if (wait == waits_.end()) return;
   Session* const session = clients_.Find(wait->second);
   waits_.erase(wait);
-  if (session) parked_.Finish(*session, [&](ReplySink& reply) { Answer(reply, piece, outcome); });
+  if (session)
+    blocked_clients_.Finish(*session, [&](ReplySink& reply) { Answer(reply, piece, outcome); });
 }
 
 }  // namespace sluice

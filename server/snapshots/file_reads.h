@@ -13,7 +13,7 @@
 
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/disk.h"
 
 namespace sluice {
@@ -30,8 +30,8 @@ class FileReads final : public WaitOwner {
   };
 
   // All of it outlives this.
-  FileReads(Host& host, Clients& clients, ParkedClients& parked)
-      : host_(host), clients_(clients), parked_(parked) {}
+  FileReads(Host& host, Clients& clients, BlockedClients& blocked_clients)
+      : host_(host), clients_(clients), blocked_clients_(blocked_clients) {}
   ~FileReads() override { *life_ = nullptr; }
   FileReads(const FileReads&) = delete;
 
@@ -39,7 +39,7 @@ class FileReads final : public WaitOwner {
   void Read(CommandCall& call, Disk& disk, Piece piece);
 
   // --- WaitOwner
-  void WaitCancelled(uint64_t wait_id) override { waits_.erase(wait_id); }
+  void WaitCancelled(uint64_t wait_id, WaitEnd) override { waits_.erase(wait_id); }
 
  private:
   struct Outcome {
@@ -55,7 +55,7 @@ class FileReads final : public WaitOwner {
 
   Host& host_;
   Clients& clients_;
-  ParkedClients& parked_;
+  BlockedClients& blocked_clients_;
   std::map<uint64_t, SessionId> waits_;
   uint64_t last_id_ = 0;
   // Jobs may end behind this.

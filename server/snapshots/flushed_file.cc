@@ -62,7 +62,7 @@ void FlushedFile::Replace(CommandCall& call, Disk& disk, std::string path, std::
   aside_ = host_.background().Run(WorkerLane::kSnapshot, std::move(work), std::move(done));
   if (job->is_over) return Answer(call.reply, job->outcome);
   waits_[id] = call.client.id;
-  parked_.Park(call, {.on_timeout = NotAwaited, .owner = this, .wait_id = id});
+  blocked_clients_.Block(call, {.on_timeout = NotAwaited, .owner = this, .wait_id = id});
 }
 
 void FlushedFile::Done(uint64_t id, const Outcome& outcome) {
@@ -71,7 +71,7 @@ void FlushedFile::Done(uint64_t id, const Outcome& outcome) {
   if (wait == waits_.end()) return;
   Session* const session = clients_.Find(wait->second);
   waits_.erase(wait);
-  if (session) parked_.Finish(*session, [&](ReplySink& reply) { Answer(reply, outcome); });
+  if (session) blocked_clients_.Finish(*session, [&](ReplySink& reply) { Answer(reply, outcome); });
 }
 
 void FlushedFile::Finish() {

@@ -18,7 +18,7 @@
 
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/disk.h"
 
 namespace sluice {
@@ -34,8 +34,8 @@ class FlushedFile final : public WaitOwner {
   using Written = std::function<void(const Outcome& outcome)>;
 
   // All of it outlives this.
-  FlushedFile(Host& host, Clients& clients, ParkedClients& parked)
-      : host_(host), clients_(clients), parked_(parked) {}
+  FlushedFile(Host& host, Clients& clients, BlockedClients& blocked_clients)
+      : host_(host), clients_(clients), blocked_clients_(blocked_clients) {}
   ~FlushedFile() override { *life_ = nullptr; }
   FlushedFile(const FlushedFile&) = delete;
 
@@ -54,7 +54,7 @@ class FlushedFile final : public WaitOwner {
 
   Host& host_;
   Clients& clients_;
-  ParkedClients& parked_;
+  BlockedClients& blocked_clients_;
   std::map<uint64_t, SessionId> waits_;
   uint64_t last_id_ = 0;
   uint64_t unfinished_ = 0;

@@ -14,7 +14,7 @@
 #include "protocol/text/concat.h"
 #include "server/core/slow_path_flags.h"
 #include "server/dispatch/log_state.h"
-#include "server/dispatch/saved_first.h"
+#include "server/dispatch/snapshot_barrier.h"
 #include "server/locks/lock_service.h"
 #include "storage/boot_id.h"
 
@@ -42,8 +42,8 @@ Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names,
 
 Snapshots::Snapshots(const Uses& uses)
     : on_(uses),
-      flushed_(uses.host, uses.clients, uses.parked),
-      reads_(uses.host, uses.clients, uses.parked),
+      flushed_(uses.host, uses.clients, uses.blocked_clients),
+      reads_(uses.host, uses.clients, uses.blocked_clients),
       saved_unix_s_(uses.clock.now().unix_s()) {
   on_.config.Follow(*this);
 }
@@ -86,7 +86,7 @@ int Snapshots::Begin(std::unique_ptr<Run>& run) {
   run_ = std::move(run);
   on_.locks.ImageBegins();
   run_->writer.BeginImage();
-  on_.saved_first.Begin();
+  on_.snapshot_barrier.Begin();
   next_slice_ns_ = delayed_until_ms_ = 0;
   return 0;
 }
@@ -162,7 +162,7 @@ void Snapshots::Abandon() {
   if (!run_) return;
   run_->writer.Abandon();
   run_.reset();
-  on_.saved_first.End();
+  on_.snapshot_barrier.End();
 }
 
 EndWords EndWords::Of(std::string_view words) {
@@ -184,7 +184,7 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
 
 bool Snapshots::Slice(bool quiet) {
   const int64_t begin_ns = on_.clock.clock().TickNanos();
-  if (run_) on_.saved_first.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
+  if (run_) on_.snapshot_barrier.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
   // A client that waits for a value to be saved has work, too.
   const bool hurries = quiet || is_awaited();
   if (!MayWalk() || (!hurries && begin_ns < next_slice_ns_)) return false;
@@ -210,7 +210,7 @@ bool Snapshots::MayWalk() const {
 
 // By clients, or by what ends by itself: a lease, a key.
 bool Snapshots::is_awaited() const {
-  return on_.saved_first.any_held() || on_.source.keyspace.image().any_awaited();
+  return on_.snapshot_barrier.any_held() || on_.source.keyspace.image().any_awaited();
 }
 
 // For tests that want a save to last.
@@ -233,7 +233,7 @@ void Snapshots::Walk() {
 
 void Snapshots::WalkEnded() {
   run_->is_walked = true;
-  on_.saved_first.End();
+  on_.snapshot_barrier.End();
   run_->writer.End();
   run_->file.Finish([this](int fault) { Ended(fault); });
 }
@@ -250,7 +250,7 @@ void Snapshots::Ended(int fault) {
   const std::unique_ptr<Run> run = std::move(run_);
   if (fault != 0) {
     run->writer.Abandon();
-    on_.saved_first.End();
+    on_.snapshot_barrier.End();
   }
   if (!run->is_base) SavedInBackground(*run, fault);
   if (run->finished) run->finished(fault);

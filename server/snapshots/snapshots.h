@@ -4,7 +4,7 @@
 //
 // A slice is short, and while others have work the slices take snapshot-cpu-percent of the thread.
 // Where the disk is slower, the walk waits for it; so do commands that would change what is not
-// saved yet, where that is large (SavedFirst).
+// saved yet, where that is large (SnapshotBarrier).
 //
 // SaveNow gives up a BGSAVE that runs. Faults are errno values; the log says which file and why.
 #pragma once
@@ -26,9 +26,9 @@ class Clients;
 class Config;
 class Host;
 class LockService;
-class ParkedClients;
+class BlockedClients;
 class SlowPathFlags;
-class SavedFirst;
+class SnapshotBarrier;
 class TurnClock;
 struct LogState;
 
@@ -51,11 +51,11 @@ class Snapshots final : private OptionFollower {
     Host& host;
     TurnClock& clock;
     Clients& clients;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     LogState& state;
     SlowPathFlags& flags;
     LockService& locks;
-    SavedFirst& saved_first;
+    SnapshotBarrier& snapshot_barrier;
     SnapshotWriter::Source source;
     int64_t process_id;
   };

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "server/access/users.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 
 namespace sluice {
 
@@ -38,7 +38,7 @@ std::vector<MigratingClient> LeaveAll(Space& space, std::optional<SessionId> cal
     Session& session = *engine.Find(id);
     const bool is_caller = id == caller;
     if (session.blocked && !is_caller)
-      engine.part<ParkedClients>().Unblock(session, ParkedClients::End::kError);
+      engine.part<BlockedClients>().Unblock(session, BlockedClients::End::kError);
     if (!session.output.empty()) space.Send(session);
     const bool stays = session.output.empty() && !session.subscribes() &&
                        !(session.conditions & kMonitor) && session.close == CloseMode::kOpen &&
@@ -71,7 +71,7 @@ bool Arrive(Space& space, MigratingClient client) {
   if (client.is_answered) clients.Push(*session, {"+OK\r\n"});
   if (!client.bytes.empty()) {
     session->pending.Append(client.bytes);
-    clients.Carry(*session);
+    clients.Requeue(*session);
   }
   return true;
 }

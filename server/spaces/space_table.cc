@@ -11,7 +11,7 @@
 #include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
 #include "server/snapshots/snapshots.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 
 namespace sluice {
 namespace {
@@ -158,7 +158,7 @@ Fault SpaceTable::Enter(View& view, CommandCall& call, std::string_view name) {
   if (!call.may_wait()) return "ERR a client cannot change its space in a transaction or a script";
   if (name != Spaces::kDefault && !Find(name) && spaces_.size() >= Spaces::kCountMax)
     return std::string(kTooMany);
-  if (!call.part<ParkedClients>().Park(call, {})) return {};
+  if (!call.part<BlockedClients>().Block(call, {})) return {};
   wants_.push_back({&view.space, call.client.id, std::string(name), RequestOf(call.args)});
   return {};
 }
@@ -167,7 +167,7 @@ Fault SpaceTable::Reset(View& view, CommandCall& call) {
   if (!call.may_wait()) return "ERR a space cannot be reset in a transaction or a script";
   if (call.settings.appendonly)
     return "ERR a space with an append-only log cannot be reset (appendonly no)";
-  if (!call.part<ParkedClients>().Park(call, {})) return {};
+  if (!call.part<BlockedClients>().Block(call, {})) return {};
   wants_.push_back({&view.space, call.client.id, {}, {}});
   return {};
 }
@@ -239,9 +239,9 @@ int SpaceTable::Listen(std::string_view name, std::string& fault) {
   return space.port->number();
 }
 
-bool SpaceTable::AcceptNewcomers() {
+bool SpaceTable::AcceptConnections() {
   bool more = false;
-  for (PrivateSpace* const space : listening_) more |= space->port->AcceptNewcomers();
+  for (PrivateSpace* const space : listening_) more |= space->port->AcceptConnections();
   return more;
 }
 

@@ -9,7 +9,7 @@
 // there: a space to which clients have only come is as it was made.
 //
 // Clients change spaces, and spaces are reset, only between two turns: a handler notes what is
-// wanted and parks its client; Arrange does it.
+// wanted and blocks its client; Arrange does it.
 #pragma once
 
 #include <deque>
@@ -40,7 +40,7 @@ class SpacePort {
   virtual ~SpacePort() = default;
   virtual int number() const = 0;
   // Admits the clients that have come since; whether there may be more.
-  virtual bool AcceptNewcomers() = 0;
+  virtual bool AcceptConnections() = 0;
 };
 
 class SpaceTable {
@@ -53,7 +53,8 @@ class SpaceTable {
     const EngineOptions& options;  // of the server's engine
     Space& first;
     MovableClock& first_clock;
-    // Opens a port of the loopback address that calls back for each newcomer; null, with a fault.
+    // Opens a port of the loopback address that calls back for each new connection; null, with a
+    // fault.
     std::function<std::unique_ptr<SpacePort>(SpacePort::Admit, std::string& fault)> listen;
   };
   explicit SpaceTable(const Uses& uses);
@@ -68,7 +69,7 @@ class SpaceTable {
   // Runs a turn in each space that is due. Their connections may have been lost since.
   void RunTurns();
   // Newcomers of the spaces' own ports.
-  bool AcceptNewcomers();
+  bool AcceptConnections();
   // Between two turns: moves clients, resets spaces, drops what was given up. Something may be due
   // then. True: a client of the first space may have moved. `nested`: inside the turn of a space
   // whose script is slow; such a space is not reset, and none is dropped.

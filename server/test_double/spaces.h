@@ -3,7 +3,7 @@
 // scripts, subscriptions, statistics, random choices. The program that holds them (server/net)
 // implements this; an engine knows only the space that it is.
 //
-// A client that enters another space is parked until the turn has ended. Then its connection is
+// A client that enters another space is blocked until the turn has ended. Then its connection is
 // given to the other engine, as a new client there, and what it sent behind that request follows.
 #pragma once
 

@@ -24,7 +24,7 @@ void TimeControl::Next(CommandCall& call) { Enter(call, std::nullopt); }
 
 void TimeControl::Enter(CommandCall& call, std::optional<int64_t> ms) {
   const uint64_t id = ++last_id_;
-  if (!on_.parked.Park(call, {.owner = this, .wait_id = id})) return;
+  if (!on_.blocked_clients.Block(call, {.owner = this, .wait_id = id})) return;
   journeys_.push_back({.session = call.client.id, .id = id, .ms = ms});
 }
 
@@ -63,7 +63,7 @@ void TimeControl::Arrive(bool found_timer) {
   journeys_.pop_front();
   Session& session = *on_.clients.Find(journey.session);
   const int64_t took_ms = on_.clock.now().ms() - journey.from_ms;
-  on_.parked.Finish(session, [&](ReplySink& reply) {
+  on_.blocked_clients.Finish(session, [&](ReplySink& reply) {
     if (journey.ms) return reply.Status("OK");
     reply.Integer(found_timer ? took_ms : -1);
   });

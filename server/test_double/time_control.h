@@ -3,7 +3,7 @@
 // A journey is time that a client has pass: ADVANCE so many ms, NEXT up to the first timer that
 // fires. The clock stops at each moment at which the wheel has work; the engine settles that
 // moment, with all that follows from it, before the next one (TurnLoop::PassTime). So a lease that
-// ends hands its lock on at that very moment, and the new lease begins there. The caller is parked
+// ends hands its lock on at that very moment, and the new lease begins there. The caller is blocked
 // until it has arrived; others are served between two slices of the journey, and see the time that
 // it has reached. Journeys are made one after the other, each from where the one before it has
 // ended.
@@ -19,7 +19,7 @@
 #include "protocol/text/fault.h"
 #include "server/core/lazy_deque.h"
 #include "server/core/turn_clock.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/time/movable_clock.h"
 #include "storage/time/timer_wheel.h"
 
@@ -36,7 +36,7 @@ class TimeControl final : private WaitOwner {
     MovableClock& movable;
     const TurnClock& clock;
     const TimerWheel& wheel;
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     Clients& clients;
   };
   explicit TimeControl(const Uses& uses) : on_(uses) {}
@@ -48,7 +48,7 @@ class TimeControl final : private WaitOwner {
   void SetWall(int64_t unix_ms);
 
   // --- journeys
-  // Parks the caller until `ms` have passed; a sentence why it cannot be, or empty.
+  // Blocks the caller until `ms` have passed; a sentence why it cannot be, or empty.
   Fault Advance(CommandCall& call, int64_t ms);
   // Until a timer has fired; it is answered how many ms that took, -1 when none is set.
   void Next(CommandCall& call);

@@ -12,10 +12,10 @@
 
 namespace sluice {
 
-void Park(CommandCall& call, std::span<const std::string_view> keys, const Parking& parking) {
+void Block(CommandCall& call, std::span<const std::string_view> keys, const BlockTerms& blocking) {
   Waiters& waiters = call.part<Waiters>();
-  if (!keys.empty()) return waiters.Park(call, keys, parking);
-  waiters.parked().Park(call, parking);
+  if (!keys.empty()) return waiters.Block(call, keys, blocking);
+  waiters.blocked_clients().Block(call, blocking);
 }
 
 Waiters::Waiters(const Uses& uses, HashKeys& hash_keys)
@@ -23,18 +23,19 @@ Waiters::Waiters(const Uses& uses, HashKeys& hash_keys)
 
 // --- coming and going
 
-void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Parking parking) {
+void Waiters::Block(CommandCall& call, std::span<const std::string_view> keys,
+                    BlockTerms blocking) {
   const uint64_t arrival = arrivals_ + 1;
-  assert(parking.owner == nullptr);
-  parking.owner = this;
-  parking.wait_id = arrival;
-  if (!on_.parked.Park(call, parking)) return;
+  assert(blocking.owner == nullptr);
+  blocking.owner = this;
+  blocking.wait_id = arrival;
+  if (!on_.blocked_clients.Block(call, blocking)) return;
   arrivals_ = arrival;
   Wait& wait = waits_[arrival];
   wait.arrival = arrival;
   wait.session = call.client.id;
-  wait.type = parking.type;
-  wait.when_gone = parking.when_gone;
+  wait.type = blocking.type;
+  wait.when_gone = blocking.when_gone;
   for (const std::string_view key : keys) {
     KeyName name(KeyNameView{call.db.index(), key});
     Line& line = lines_[name];
@@ -48,7 +49,7 @@ void Waiters::Park(CommandCall& call, std::span<const std::string_view> keys, Pa
     if (is_first) ChargeFirst(name, line);
     wait.keys.push_back(std::move(name));
   }
-  ParkedOf(call.client)->kept_bytes += BytesOf(wait);
+  BlockedCallOf(call.client)->kept_bytes += BytesOf(wait);
   on_.flags.Raise(SlowPathFlags::kKeys);
 }
 
@@ -72,11 +73,11 @@ const Waiters::Wait* Waiters::Line::First() const {
 
 void Waiters::ChargeFirst(const KeyName& name, const Line& line) {
   const Session* const first = on_.clients.Find(line.First()->session);
-  ParkedOf(*first)->kept_bytes += kLineSlot + HeapBytes(name.key) + kTypeRow;
+  BlockedCallOf(*first)->kept_bytes += kLineSlot + HeapBytes(name.key) + kTypeRow;
 }
 
 // O(keys * log waiters). A line without waiters goes, so an unknown key costs nothing when touched.
-// The client is parked no longer, and what it was charged with is gone with that.
+// The client is blocked no longer, and what it was charged with is gone with that.
 void Waiters::Forget(uint64_t arrival) {
   const auto wait = waits_.find(arrival);
   ABSL_HARDENING_ASSERT(wait != waits_.end());
@@ -119,8 +120,8 @@ std::string Waiters::Audit() const {
   }
   for (const auto& [arrival, wait] : waits_) {
     const Session* const session = on_.clients.Find(wait.session);
-    const Parked* const parked = session ? ParkedOf(*session) : nullptr;
-    if (!parked || parked->owner != this || parked->wait_id != arrival)
+    const BlockedCall* const blocked = session ? BlockedCallOf(*session) : nullptr;
+    if (!blocked || blocked->owner != this || blocked->wait_id != arrival)
       return "a waiter is no client's";
     named += wait.keys.size();
   }
@@ -174,8 +175,8 @@ void Waiters::ServeKey(const KeyName& name) {
     }
     served = next->arrival;
     Session* const session = on_.clients.Find(next->session);
-    ABSL_HARDENING_ASSERT(session != nullptr && ParkedOf(*session)->wait_id == served);
-    if (on_.parked.RunAgain(*session, name.key)) Forget(served);
+    ABSL_HARDENING_ASSERT(session != nullptr && BlockedCallOf(*session)->wait_id == served);
+    if (on_.blocked_clients.RunAgain(*session, name.key)) Forget(served);
   }
 }
 

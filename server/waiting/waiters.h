@@ -1,12 +1,12 @@
-// Waiters: who waits for keys: BLPOP, BZPOPMIN, XREAD ... A handler that finds nothing parks its
-// client (parked_clients.h):
+// Waiters: who waits for keys: BLPOP, BZPOPMIN, XREAD ... A handler that finds nothing blocks its
+// client (blocked_clients.h):
 //
 //   void Blpop(CommandCall& call) {
 //     ... read the arguments, errors are answered before anything else ...
 //     for (key : call.woken ? the one that is call.woken_key : all keys of the request) {
 //       ... answer and return if there is an element ...
 //     }
-//     Park(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kList});
+//     Block(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kList});
 //   }
 //
 // The request is kept. Whenever a key that has waiters is touched, it is noted; after
@@ -14,12 +14,12 @@
 // served, keys in the order in which they were noted, waiters of a key in the order in which they
 // came: their handler runs again with call.woken set and call.woken_key the key that made it run.
 // As in Redis it must look at that key alone, even if another of its keys, named before it, has
-// something by now. It either answers, and the wait is over, or it calls Park again, with anything,
-// and stays in its place on its old terms (keys, deadline, the rest): then it must have changed
-// nothing. A handler that serves may touch keys (BLMOVE): these are noted, and served after those
-// noted before, until none is left.
+// something by now. It either answers, and the wait is over, or it calls Block again, with
+// anything, and stays in its place on its old terms (keys, deadline, the rest): then it must have
+// changed nothing. A handler that serves may touch keys (BLMOVE): these are noted, and served after
+// those noted before, until none is left.
 //
-// A waiter is run only while the key holds a value of Parking::type, and with `when_gone`
+// A waiter is run only while the key holds a value of BlockTerms::type, and with `when_gone`
 // (XREADGROUP) also when it was touched and holds no such value. So a woken handler never has to
 // think of WRONGTYPE of woken_key, and a thousand clients that wait for one element cost one run
 // and not a thousand. Nor do they cost a walk past them where the key holds another type: waiters
@@ -40,7 +40,7 @@
 
 #include "boost/container/flat_map.hpp"
 #include "server/notify/key_listeners.h"
-#include "server/waiting/parked_clients.h"
+#include "server/waiting/blocked_clients.h"
 #include "storage/hashing/key_name.h"
 #include "storage/memory/block_size.h"
 #include "storage/memory/heap_bytes.h"
@@ -52,7 +52,7 @@ class Waiters final : public WaitOwner, public KeyListener {
  public:
   // The parts that they work with; all of them outlive the waiters.
   struct Uses {
-    ParkedClients& parked;
+    BlockedClients& blocked_clients;
     Clients& clients;
     Keyspace& keyspace;
     const TurnClock& clock;
@@ -61,10 +61,10 @@ class Waiters final : public WaitOwner, public KeyListener {
   Waiters(const Uses& uses, HashKeys& hash_keys);
 
   // All that wait, for keys or for something else.
-  ParkedClients& parked() { return on_.parked; }
-  // Parks the call's client until one of the keys is as `parking` says; the client that waits
+  BlockedClients& blocked_clients() { return on_.blocked_clients; }
+  // Blocks the call's client until one of the keys is as `blocking` says; the client that waits
   // longest is served first. O(keys * log waiters).
-  void Park(CommandCall& call, std::span<const std::string_view> keys, Parking parking);
+  void Block(CommandCall& call, std::span<const std::string_view> keys, BlockTerms blocking);
 
   // --- for the engine
   bool listens() const override { return !lines_.empty(); }
@@ -106,7 +106,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   static constexpr size_t kLineSlot = SlotBytes(sizeof(KeyNameMap<Line>::value_type));
   static constexpr size_t kTypeRow = BlockSize(sizeof(std::pair<ValueType, Row>));
   static size_t BytesOf(const Wait& wait);
-  // A line is paid for by the first who stands in it, with Parked::kept_bytes.
+  // A line is paid for by the first who stands in it, with BlockedCall::kept_bytes.
   void ChargeFirst(const KeyName& name, const Line& line);
   void Note(const KeyName& name, Line& line);
   void ServeKey(const KeyName& name);
@@ -123,7 +123,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   uint64_t arrivals_ = 0;
 };
 
-// Instead of an answer: the client waits, for keys or for whatever `parking` says.
-void Park(CommandCall& call, std::span<const std::string_view> keys, const Parking& parking);
+// Instead of an answer: the client waits, for keys or for whatever `blocking` says.
+void Block(CommandCall& call, std::span<const std::string_view> keys, const BlockTerms& blocking);
 
 }  // namespace sluice

@@ -339,7 +339,7 @@ void DeadlockSearch::Reached(const Owner* owner, Reach& reach) const {
 
 bool DeadlockSearch::Holds(const LockHolder& holder) const {
   const bool is_over = holder.lease_until_ms <= over_ms_ && holder.sessions().empty();
-  return !holder.lingers() && !is_over;
+  return !holder.is_minimum_hold() && !is_over;
 }
 
 bool DeadlockSearch::Holds(const Owner& owner, const Line& line) const {

@@ -17,13 +17,13 @@ namespace sluice {
 void Lock::Watch() const {
   if (ties() == nullptr || std::exchange(watched_, true)) return;
   for (const LockHolder& holder : holders_)
-    if (!holder.lingers()) ties()->watcher.Held(*this, holder.owner);
+    if (!holder.is_minimum_hold()) ties()->watcher.Held(*this, holder.owner);
 }
 
 void Lock::Unwatch() const {
   if (!std::exchange(watched_, false)) return;
   for (const LockHolder& holder : holders_)
-    if (!holder.lingers()) ties()->watcher.Freed(*this, holder.owner);
+    if (!holder.is_minimum_hold()) ties()->watcher.Freed(*this, holder.owner);
 }
 
 void Lock::WatchIfMany() {
@@ -185,13 +185,13 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   LockHolder* const place = holders_.Find(restored.token);
   const bool alone = holders_.size() == (place == nullptr ? 0 : 1);
   const int64_t used = permits_used() - (place == nullptr ? 0 : place->permits());
-  const LockHolder* const same = restored.lingers() ? nullptr : FindOwner(restored.owner);
+  const LockHolder* const same = restored.is_minimum_hold() ? nullptr : FindOwner(restored.owner);
   if (same != nullptr && same->token != restored.token) return false;
   if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || permits_of() != shape.of))
     return false;
   if (shape.mode == LockMode::kPermits && used + restored.permits() > shape.of) return false;
   if (place != nullptr) {
-    if (!place->lingers()) Untie(*place);
+    if (!place->is_minimum_hold()) Untie(*place);
     Unlist(*place);
     holders_.Erase(restored.token);
   }
@@ -202,7 +202,7 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   holders_.Put(std::move(bare));
   for (const uint64_t session : restored.sessions()) Bind(restored.token, session);
   const LockHolder& holder = *holders_.Find(restored.token);
-  if (!holder.lingers()) Tie(holder);
+  if (!holder.is_minimum_hold()) Tie(holder);
   List(holder);
   if (holders_.size() > kScanned) MakeIndex();
   WatchIfMany();
@@ -233,7 +233,7 @@ void Lock::Prove(std::string_view owner) {
 
 // --- how a holding ends
 // All ways lead through End, which calls `on_end` while the holder is still whole. A release or an
-// ended lease leaves a lingering place where MINHOLD is not over; a break does not.
+// ended lease leaves a kept place where MINHOLD is not over; a break does not.
 
 void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
   Unlist(holder);
@@ -241,12 +241,12 @@ void Lock::SetEnd(LockHolder& holder, int64_t lease_until_ms) {
   List(holder);
 }
 
-void Lock::End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end) {
+void Lock::End(LockHolder& holder, bool may_keep_minimum, const Now& now, OnEnd on_end) {
   on_end(holder);
-  if (!holder.lingers()) Untie(holder);
+  if (!holder.is_minimum_hold()) Untie(holder);
   Unlist(holder);
-  if (!holder.lingers() && may_linger && holder.minhold_until_ms() > now.ms()) {
-    holder.Linger();
+  if (!holder.is_minimum_hold() && may_keep_minimum && holder.minhold_until_ms() > now.ms()) {
+    holder.BecomeMinimumHold();
     List(holder);
   } else {
     holders_.Erase(holder.token);
@@ -266,7 +266,7 @@ int64_t Lock::Expire(const Now& now, int64_t& left, OnEnd on_end) {
 int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
   LockHolder& holder = *holders_.Find(token);
   if (holder.EndsAtMs() > now.ms() || holder.EndsAtMs() == kNoDeadline) return 0;
-  const bool held = !holder.lingers();
+  const bool held = !holder.is_minimum_hold();
   if (held && !holder.sessions().empty()) {
     SetEnd(holder, kNoDeadline);  // from now on the sessions' alone
     holder.lease_ms = 0;
@@ -312,7 +312,7 @@ void Lock::NoteBroken(int64_t token) {
 int64_t Lock::Forgo(int64_t token, const Now& now, OnEnd on_end) {
   int64_t ended = 0;
   const auto forgo = [&](LockHolder& holder) {
-    ended += holder.lingers() ? 0 : 1;
+    ended += holder.is_minimum_hold() ? 0 : 1;
     End(holder, false, now, on_end);
   };
   if (token == 0) {
@@ -370,7 +370,7 @@ size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
       sessions.pop_back();
     }
     if (freed == budget) break;
-    if (!holder.lingers()) {
+    if (!holder.is_minimum_hold()) {
       on_end(holder);
       Untie(holder);
     }
@@ -399,7 +399,7 @@ const LockHolder* Lock::FindOwner(std::string_view owner) const {
     return found == index()->by_owner.end() ? nullptr : holders_.Find(found->second);
   }
   for (const LockHolder& holder : holders_)
-    if (!holder.lingers() && holder.owner == owner) return &holder;
+    if (!holder.is_minimum_hold() && holder.owner == owner) return &holder;
   return nullptr;
 }
 
@@ -435,10 +435,10 @@ LockIndex& Lock::MakeIndex() {
 void Lock::List(const LockHolder& holder) {
   LockIndex* const to = index();
   if (to == nullptr) return;
-  if (!holder.lingers()) to->by_owner.emplace(holder.owner, holder.token);
+  if (!holder.is_minimum_hold()) to->by_owner.emplace(holder.owner, holder.token);
   if (holder.EndsAtMs() != kNoDeadline)
     to->deadlines[{holder.EndsAtMs(), holder.token}] = HasLeaseAlone(holder);
-  if (!holder.lingers() && holder.minhold_until_ms() != 0)
+  if (!holder.is_minimum_hold() && holder.minhold_until_ms() != 0)
     to->minholds.emplace(holder.minhold_until_ms(), holder.token);
   to->permits += holder.permits();
   to->outside_bytes += holder.OutsideBytes();
@@ -447,16 +447,16 @@ void Lock::List(const LockHolder& holder) {
 void Lock::Unlist(const LockHolder& holder) {
   LockIndex* const from = index();
   if (from == nullptr) return;
-  if (!holder.lingers()) from->by_owner.erase(holder.owner);
+  if (!holder.is_minimum_hold()) from->by_owner.erase(holder.owner);
   from->deadlines.erase({holder.EndsAtMs(), holder.token});
-  if (!holder.lingers()) from->minholds.erase({holder.minhold_until_ms(), holder.token});
+  if (!holder.is_minimum_hold()) from->minholds.erase({holder.minhold_until_ms(), holder.token});
   from->permits -= holder.permits();
   from->outside_bytes -= holder.OutsideBytes();
 }
 
 bool Lock::Holds(int64_t token) const {
   const LockHolder* const holder = holders_.Find(token);
-  return holder != nullptr && !holder->lingers();
+  return holder != nullptr && !holder->is_minimum_hold();
 }
 
 size_t Lock::OutsideBytes() const { return HeapBytes(key_) + holders_.OutsideBytes(); }
@@ -468,7 +468,7 @@ std::string Lock::Audit() const {
   for (const LockHolder& holder : holders_) {
     permits += holder.permits();
     outside_bytes += holder.OutsideBytes();
-    held += holder.lingers() ? 0 : 1;
+    held += holder.is_minimum_hold() ? 0 : 1;
     if (holder.token > newest_token()) return "a token is above the newest";
     if (holders_.Find(holder.token) != &holder) return "a holder is under another's token";
     const int64_t ends_ms = holder.EndsAtMs();
@@ -478,7 +478,8 @@ std::string Lock::Audit() const {
       if (listed == index()->deadlines.end()) return "a deadline is missing";
       if (listed->second != HasLeaseAlone(holder)) return "a deadline is listed wrongly";
     }
-    if (!holder.lingers() && FindOwner(holder.owner) != &holder) return "an owner holds twice";
+    if (!holder.is_minimum_hold() && FindOwner(holder.owner) != &holder)
+      return "an owner holds twice";
   }
   if (permits != permits_used()) return "the count of permits is wrong";
   if (has_many()) {

@@ -149,7 +149,7 @@ class Lock : public Value {
   // `on_end` was called.
   int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
 
-  // Makes `holder` one as it is, lingering or not, in place of the one with its token: from a log
+  // Makes `holder` one as it is, kept or not, in place of the one with its token: from a log
   // or another server. False, and nothing changes, if it does not go with the other holders.
   bool Restore(const LockHolder& holder, const LockShape& shape);
   // The obstacle to restoring a holder whose grant is missing (a start has lost it). Holders that
@@ -166,7 +166,7 @@ class Lock : public Value {
   bool is_in_doubt() const { return in_doubt_ && ties() && ties()->holders_may_be_missing; }
 
   // Expire to Forgo call `on_end` for every holder that loses the lock, while it still is one, and
-  // return how many. They call it for holders that end lingering, too, but do not count them.
+  // return how many. They call it for holders that end kept, too, but do not count them.
 
   // Ends the leases that are over, `left` at most, which each lowers: a crowd whose leases end in
   // the same ms ends in slices. A holder that sessions keep only loses its lease.
@@ -210,7 +210,7 @@ class Lock : public Value {
   // When Expire has next something to do; kNoDeadline if never.
   int64_t NextDeadlineMs() const;
   const LockHolder* FindOwner(std::string_view owner) const;  // null if it holds nothing
-  // The one of this owner, or (no owner) of this token, be it lingering; null if there is none.
+  // The one of this owner, or (no owner) of this token, be it kept; null if there is none.
   const LockHolder* FindHolder(std::string_view owner, int64_t token) const;
   bool Holds(int64_t token) const;  // a holder that does not linger
   // Lingering ones included; in the order of their tokens.
@@ -246,7 +246,7 @@ class Lock : public Value {
   LockIndex* index() { return holders_.book() ? holders_.book()->index.get() : nullptr; }
   LockIndex& MakeIndex();
   static bool HasLeaseAlone(const LockHolder& holder) {
-    return !holder.lingers() && holder.sessions().empty();
+    return !holder.is_minimum_hold() && holder.sessions().empty();
   }
   // To be called around every change of a holder: out of the index before, into it after.
   void Unlist(const LockHolder& holder);
@@ -265,7 +265,7 @@ class Lock : public Value {
   void SetEnd(LockHolder& holder, int64_t lease_until_ms);
   void NoteBroken(int64_t token);
   // The owner's part is over: it lingers, or is gone.
-  void End(LockHolder& holder, bool may_linger, const Now& now, OnEnd on_end);
+  void End(LockHolder& holder, bool may_keep_minimum, const Now& now, OnEnd on_end);
 
   BoxedText key_;
   int db_ = 0;

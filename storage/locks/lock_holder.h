@@ -85,16 +85,16 @@ struct LockHolder {
     if (label != this->label()) extra.Make().label = label;
   }
 
-  bool lingers() const { return holds == 0; }
+  bool is_minimum_hold() const { return holds == 0; }
   // -1: bound to sessions alone.
   int64_t LeaseLeftMs(const Now& now) const {
     if (lease_until_ms == kNoDeadline) return -1;
     const int64_t left_ms = lease_until_ms - NextMs(now);
     return left_ms > 0 ? left_ms : 0;  // one that is over may be there still
   }
-  int64_t EndsAtMs() const { return lingers() ? minhold_until_ms() : lease_until_ms; }
+  int64_t EndsAtMs() const { return is_minimum_hold() ? minhold_until_ms() : lease_until_ms; }
   // It gives its holds back, and its place is kept.
-  void Linger();
+  void BecomeMinimumHold();
   // Beside the holder itself; the lists of clients have bounds of their own.
   size_t OutsideBytes() const;
 };

@@ -9,7 +9,7 @@ namespace sluice {
 
 // --- a holder
 
-void LockHolder::Linger() {
+void LockHolder::BecomeMinimumHold() {
   holds = 0;
   if (!extra.is_made()) return;
   extra.Make().sessions.clear();

@@ -32,7 +32,7 @@ struct SessionBond
 
 // Kept by a lock with many holders: few are looked through.
 struct LockIndex {
-  std::map<std::string_view, int64_t> by_owner;  // views into the holders; lingering ones left out
+  std::map<std::string_view, int64_t> by_owner;  // views into the holders; kept ones left out
   // By (EndsAtMs, token), where there is one: whether a lease is all that the holder has.
   absl::btree_map<std::pair<int64_t, int64_t>, bool> deadlines;
   std::set<std::pair<int64_t, int64_t>> minholds;  // likewise, of those that do not linger yet

@@ -382,7 +382,7 @@ int64_t Locks::EndHolders(OpenLock& open, LockEnd why, const Now& now, End end) 
     bool ended = false;
     result = end(*lock, [&](const LockHolder& holder) {
       ended = true;
-      if (holder.lingers()) return listener_.LingeringEnded(*lock, holder, why);
+      if (holder.is_minimum_hold()) return listener_.MinimumHoldEnded(*lock, holder, why);
       ++CountOf(why);
       listener_.LockEnded(*lock, holder, why);
     });
@@ -473,7 +473,7 @@ TokenCheck Locks::CheckToken(OpenLock& open, int64_t token, const Now& now) {
 // A lease that is over may still be there: see SettleToLook.
 bool Locks::HoldsUntil(const Lock& lock, int64_t token, const Now& until) {
   const LockHolder* const holder = lock.FindHolder({}, token);
-  if (holder == nullptr || holder->lingers()) return false;
+  if (holder == nullptr || holder->is_minimum_hold()) return false;
   return holder->EndsAtMs() > until.ms() || !holder->sessions().empty();
 }
 

@@ -91,7 +91,7 @@ class LockListener {
   // to leave the store; who its holders were can be seen until it is freed.
   virtual void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) = 0;
   // One that had lost it before takes no room any more.
-  virtual void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
+  virtual void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
 };
 
 // The connections behind the requests: must not call back.

@@ -37,7 +37,7 @@ void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer)
   writer.Unsigned(static_cast<uint64_t>(holder.permits()));
   writer.Unsigned(static_cast<uint64_t>(holder.holds));
   writer.Unsigned(!holder.sessions().empty());
-  const bool leased = !holder.lingers() && holder.lease_until_ms != kNoDeadline;
+  const bool leased = !holder.is_minimum_hold() && holder.lease_until_ms != kNoDeadline;
   WriteEnd(leased, holder.lease_until_ms, now, writer);
   WriteEnd(holder.minhold_until_ms() > now.ms(), holder.minhold_until_ms(), now, writer);
   WriteMoment(holder.since_ms, now, writer);
@@ -72,7 +72,7 @@ LockHolder ReadHolder(ModuleReader& reader, HolderForm form, int64_t token_least
   }
   const bool leased = holder.lease_until_ms != kNoDeadline;
   const bool bound = leased || !holder.sessions().empty();
-  if (holder.lingers() ? bound || !kept : !bound) reader.Fail();
+  if (holder.is_minimum_hold() ? bound || !kept : !bound) reader.Fail();
   return holder;
 }
 

@@ -197,7 +197,7 @@ void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   // The bytes above the level agree with the wheel's time, so the slot is ahead in this very turn
   // of the level: no slot holds timers of two different turns.
   const int level = (63 - std::countl_zero(static_cast<uint64_t>(deadline ^ now_ms_))) / kSlotBits;
-  // A newcomer queues up behind those of its tick that are still on their way down.
+  // A new connection queues up behind those of its tick that are still on their way down.
   if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
     return Append(cascading_, node);
   const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);

@@ -25,7 +25,7 @@ bool ReadWindow(RequestParser& parser, std::string_view bytes, size_t end,
     const size_t size = end - used;
     const auto window = std::make_unique<char[]>(size);
     std::copy_n(bytes.data() + used, size, window.get());
-    std::vector<std::string_view> arguments;
+    ArgumentList arguments;
     const ParseStatus status = parser.Next({window.get(), size}, limits, arguments);
     if (status == ParseStatus::kError) {
       outcome.error = parser.error();

@@ -242,7 +242,7 @@ void Player::Finish() {
   Audit();
   // The option `timeout` may have ended the last one, too.
   if (engine.session_count() > 1) Fail("sessions are left");
-  if (engine.part<Waiters>().parked().size() != 0) Fail("waiters are left");
+  if (engine.part<Waiters>().blocked_clients().size() != 0) Fail("waiters are left");
   if (engine.part<LockService>().Enter().queue().size() != 0) Fail("waiters for locks are left");
 }
 

@@ -52,7 +52,7 @@ class LockHistory {
       CollectReplies();
     }
     for (const Player& player : players_) EXPECT_FALSE(player.waits) << "a waiter was forgotten";
-    EXPECT_EQ(server_.engine().part<Waiters>().parked().size(), 0u);
+    EXPECT_EQ(server_.engine().part<Waiters>().blocked_clients().size(), 0u);
     EXPECT_FALSE(server_.engine().part<LockService>().listens());
   }
 

@@ -43,7 +43,7 @@ void Wait(CommandCall& call) {
   if (args.failed()) return call.reply.Error(args.error());
   // Redis keeps 32 bits of it.
   if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
-  Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
+  Block(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
 }
 
 // Answers WAITAOF: how many servers have all writes on disk, as two numbers: this one (0 or 1), and
@@ -71,8 +71,8 @@ void WaitAof(CommandCall& call) {
   const bool is_synced = local == 0 || log.IsAllDurable();
   if ((is_synced && replicas <= kReplicas) || !call.may_wait()) return ReplySynced(call);
   if (replicas > kReplicas)  // none will ever come
-    return Park(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplySynced});
-  log.ParkUntilSynced(call, deadline_ms, ReplySynced);
+    return Block(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplySynced});
+  log.BlockUntilSynced(call, deadline_ms, ReplySynced);
 }
 
 // NO ONE is OK, though it changes nothing: clients promote a server to be sure that it is a master.

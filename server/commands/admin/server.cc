@@ -121,7 +121,7 @@ void Shutdown(CommandCall& call) {
 // MULTI and scripts may not: a monitor's stream would stand inside their answer. A client that is a
 // monitor already is not answered, as in Redis.
 void Monitor(CommandCall& call) {
-  if (!call.may_park()) {
+  if (!call.may_block()) {
     return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
   if (call.client.conditions & kMonitor) return;

@@ -147,9 +147,9 @@ void Unblock(CommandCall& call) {
   if (!id) return call.reply.Error(ErrorCode::kNotInteger);
   const bool error = call.args.size() == 4 && IsWord(call.args[3], "ERROR");
   Session* const session = call.part<Clients>().FindClient(static_cast<uint64_t>(*id));
-  call.reply.Integer(
-      session && call.part<Waiters>().parked().Unblock(
-                     *session, error ? ParkedClients::End::kError : ParkedClients::End::kTimeout));
+  call.reply.Integer(session && call.part<Waiters>().blocked_clients().Unblock(
+                                    *session, error ? BlockedClients::End::kError
+                                                    : BlockedClients::End::kTimeout));
 }
 
 constexpr std::string_view kClientHelp[] = {

@@ -190,7 +190,7 @@ void Reset(CommandCall& call) {
   call.part<Tracking>().Disable(client);
   call.part<Monitors>().Remove(client);
   call.part<LockService>().EndBindings(client);
-  call.part<AccessControl>().LogInAsNewcomer(client);
+  call.part<AccessControl>().LogInInitially(client);
   client.name.clear();
   client.db = 0;
   client.reply_mode = ReplyMode::kOn;

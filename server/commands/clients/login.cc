@@ -50,7 +50,7 @@ bool LogIn(CommandCall& call, std::string_view user, std::string_view password) 
   if (!IsInSpace(call, user, password)) {
     return call.part<AccessControl>().LogIn(call.client, call.args, user, password);
   }
-  call.part<AccessControl>().LogInAsNewcomer(call.client);
+  call.part<AccessControl>().LogInInitially(call.client);
   call.part<Clients>().SetLoggedIn(call.client, true);
   return true;
 }

@@ -155,7 +155,7 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
                                 const LimitWaiters::Ticket& ticket) {
   Session& session = *parts.Get<Clients>().Find(ticket.session);
   const auto finish = [&](auto answer) {
-    parts.Get<Waiters>().parked().Finish(session, answer);
+    parts.Get<Waiters>().blocked_clients().Finish(session, answer);
     return std::nullopt;
   };
   const LimitConfig* const config = ConfigOf(parts, ticket);

@@ -1,5 +1,5 @@
 // The list family, waiting: as LPOP, RPOP, LMOVE and LMPOP where there is an element, else the
-// client is parked until one comes or its time is over (waiters.h). A client that was woken looks
+// client is blocked until one comes or its time is over (waiters.h). A client that was woken looks
 // at the key that woke it alone.
 //
 // Clients are served in the order of arrival for each key. The log gets the command that did not
@@ -57,7 +57,7 @@ void BlockingPop(CommandCall& call, ListEnd end) {
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
   // A client that was woken for nothing stays in its place, on its old terms.
-  if (!source->list) return Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
+  if (!source->list) return Block(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
   call.ReplaceWith({PopWord(end), source->key.bytes});
   call.reply.Array(2);
   call.reply.Bulk(source->key.bytes);
@@ -75,7 +75,7 @@ void BRPop(CommandCall& call) { BlockingPop(call, ListEnd::kBack); }
 
 // --- BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout
 
-// True when an element was moved; parks where there is none. The target's type is looked at only
+// True when an element was moved; blocks where there is none. The target's type is looked at only
 // when there is an element, so a client may wait for a source whose target is no list; it gets
 // WRONGTYPE on waking.
 bool MoveOrPark(CommandCall& call, ListMove move) {
@@ -87,10 +87,10 @@ bool MoveOrPark(CommandCall& call, ListMove move) {
   }
   const Moved moved = MoveElement(call, call.Key(1), call.Key(2), move);
   if (moved != Moved::kNothing) return moved == Moved::kYes;
-  if (!call.may_park()) {
+  if (!call.may_block()) {
     call.reply.Null();  // at its deadline: a null array
   } else {
-    Park(call, call.args.subspan(1, 1), {.deadline_ms = deadline_ms, .type = List::kType});
+    Block(call, call.args.subspan(1, 1), {.deadline_ms = deadline_ms, .type = List::kType});
   }
   return false;
 }
@@ -131,7 +131,7 @@ void BLMPop(CommandCall& call) {
   const std::optional<Source> source = FindSource(call, keys);
   if (!source) return;
   if (source->list) return PopMany(call, source->key, source->list, pop->end, pop->count);
-  Park(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
+  Block(call, keys, {.deadline_ms = deadline_ms, .type = List::kType});
 }
 
 // --- the table

@@ -85,7 +85,7 @@ void Fenced(CommandCall& call) {
   call.client.conditions |= kInFenced;
   call.part<Dispatcher>().RunInner(call.client, inner, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
-  call.part<Waiters>().parked().Wrap(call, kInnerAt);
+  call.part<Waiters>().blocked_clients().Wrap(call, kInnerAt);
 }
 
 // inner_command: keys of the inner request are keys of this one, for ACLs, GETKEYS and snapshots.

@@ -1,5 +1,5 @@
 // LOCK.ACQUIRE and LOCK.MACQUIRE: taking a lock, or several at once, or waiting for them.
-// storage/locks decides who may take; this file reads arguments, asks, and answers or parks the
+// storage/locks decides who may take; this file reads arguments, asks, and answers or blocks the
 // client. LockRecorder tells what has changed, so the handlers say NoEffect().
 //
 //   LOCK.ACQUIRE key owner [LEASE ms] [SESSION] [WAIT ms] [SHARED | PERMITS n OF m] [MINHOLD ms]
@@ -79,7 +79,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   call.NoEffect();  // the service says what came of it
   // The client is answered by LockWaits, when its wait ends in whichever way.
   if (result.outcome == AcquireOutcome::kQueued) {
-    return service.waits().Park(call, result.wait_id, call.now.ms() + options.wait_ms);
+    return service.waits().Block(call, result.wait_id, call.now.ms() + options.wait_ms);
   }
   if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open, shape);
   if (result.outcome == AcquireOutcome::kDeadlock) service.waits().CountDeadlock(open);

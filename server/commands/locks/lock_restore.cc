@@ -52,8 +52,8 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   }
   if (!args.Finish()) return false;
   // A holder that gave the lock back lingers until MINHOLD; any other has a lease or a session.
-  const bool ends =
-      holder.lingers() ? minhold_until_ms >= 0 : lease_until_ms >= 0 || !holder.sessions().empty();
+  const bool ends = holder.is_minimum_hold() ? minhold_until_ms >= 0
+                                             : lease_until_ms >= 0 || !holder.sessions().empty();
   return ends && (shape.mode == LockMode::kPermits ? holder.permits() <= shape.of
                                                    : holder.permits() == 1 && shape.of == 1);
 }

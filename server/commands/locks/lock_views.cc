@@ -45,7 +45,7 @@ std::optional<OpenLock> Look(CommandCall& call) {
 
 // One that is over may still have to be ended: its holder may have renewed it in time.
 int64_t LeaseShown(const LockHolder& holder, const Now& now) {
-  if (holder.lingers()) return 0;
+  if (holder.is_minimum_hold()) return 0;
   return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 

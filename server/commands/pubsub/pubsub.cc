@@ -80,7 +80,7 @@ bool IsFull(CommandCall& call, Kind kind) {
 template <Kind kind>
 void Subscribe(CommandCall& call) {
   // In MULTI the two older kinds are allowed for history's sake, this one is not.
-  if (kind == Kind::kShardChannel && !call.may_park()) {
+  if (kind == Kind::kShardChannel && !call.may_block()) {
     return call.reply.Error("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client");
   }
   if (IsFull(call, kind)) return;

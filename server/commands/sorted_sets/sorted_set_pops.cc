@@ -143,9 +143,9 @@ void ZMPop(CommandCall& call) {
 
 // --- BZPOPMIN, BZPOPMAX, BZMPOP
 
-// Inside MULTI and scripts Park answers at once, as at the deadline.
+// Inside MULTI and scripts Block answers at once, as at the deadline.
 void Wait(CommandCall& call, Args keys, int64_t deadline_ms) {
-  Park(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kSortedSet});
+  Block(call, keys, {.deadline_ms = deadline_ms, .type = ValueType::kSortedSet});
 }
 
 // The answer is flat in both protocols: key, member, score. A client that was woken looks only at

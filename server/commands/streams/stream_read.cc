@@ -139,7 +139,7 @@ void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
 
 // Waits for streams only: a key that gets another type meanwhile wakes no reader. A reader of a
 // group is woken when the key goes, too (when_gone).
-void Park(CommandCall& call, const ReadArgs& args) {
+void Block(CommandCall& call, const ReadArgs& args) {
   // Reading on a wake-up begins where it would have begun now: "$" is the last id of now.
   std::vector<std::string_view> again(call.args.begin(), call.args.end());
   std::vector<std::string> ids(args.streams);
@@ -148,11 +148,11 @@ void Park(CommandCall& call, const ReadArgs& args) {
     ids[i] = args.from[i].id.Text();
     again[args.first_key + args.streams + i] = ids[i];
   }
-  Park(call, call.args.subspan(args.first_key, args.streams),
-       {.deadline_ms = *args.block_until_ms,
-        .type = ValueType::kStream,
-        .when_gone = args.in_group,
-        .again = again});
+  Block(call, call.args.subspan(args.first_key, args.streams),
+        {.deadline_ms = *args.block_until_ms,
+         .type = ValueType::kStream,
+         .when_gone = args.in_group,
+         .again = again});
 }
 
 // False: the group that the client waits for is gone, and so is its wait. Two different errors, as
@@ -188,7 +188,7 @@ void ReadWoken(CommandCall& call, ReadArgs& args) {
         args.in_group ? ReadGroup(call, args, open, i) : ReadPlain(call, args, open, i);
     if (found) return ReplyFound(call, {std::move(*found)});
   }
-  Park(call, args);
+  Block(call, args);
 }
 
 // Options, then for each key type, group and id, in this order; only then is anything read. So no
@@ -210,7 +210,7 @@ void Read(CommandCall& call, bool in_group) {
     if (found) all.push_back(std::move(*found));
   }
   if (!all.empty()) return ReplyFound(call, all);
-  if (args.block_until_ms) return Park(call, args);
+  if (args.block_until_ms) return Block(call, args);
   call.reply.NullArray();
 }
 

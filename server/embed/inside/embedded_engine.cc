@@ -249,7 +249,7 @@ bool EmbeddedEngine::IsHeld(SessionId id) const {
 void EmbeddedEngine::EndWait(SessionId id) {
   Session* const session = engine_->Find(id);
   if (!session || !session->blocked) return;
-  engine_->part<ParkedClients>().Unblock(*session, ParkedClients::End::kTimeout);
+  engine_->part<BlockedClients>().Unblock(*session, BlockedClients::End::kTimeout);
   Work();
 }
 

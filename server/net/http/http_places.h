@@ -7,7 +7,8 @@
 //
 // Where all places of a kind are taken the one goes that has made no progress for the longest: no
 // step of its handshake, no byte of a request, no byte of an answer that it took. So a stranger who
-// is silent, or does not read, keeps a place only until it is wanted. A newcomer always has one.
+// is silent, or does not read, keeps a place only until it is wanted. A new connection always has
+// one.
 #pragma once
 
 #include <cstddef>

@@ -151,7 +151,7 @@ void HttpPort::Note(HttpClient& client) {
 
 bool HttpPort::Advance() {
   bool more = false;
-  for (const auto& listener : listeners_) more |= listener->AcceptNewcomers(kAcceptedAtOnceMax);
+  for (const auto& listener : listeners_) more |= listener->AcceptConnections(kAcceptedAtOnceMax);
   if (ready_.empty()) [[likely]]
     return more;
   const int64_t begun_ns = on_.clock.TickNanos();

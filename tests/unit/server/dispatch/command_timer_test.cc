@@ -191,7 +191,7 @@ TEST_F(CommandTimerTest, OnlyTheAnsweredAreLogged) {
   EXPECT_THAT(log(), IsEmpty());
 }
 
-// One that parks among others of its kind is no part of their run.
+// One that blocks among others of its kind is no part of their run.
 TEST_F(CommandTimerTest, ParkingEndsARun) {
   Run({"ZADD", "zset", "1", "a", "2", "b"});
   TestClient& waiter = Connect();

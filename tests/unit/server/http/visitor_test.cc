@@ -23,9 +23,9 @@ TEST(Visitor, Passwords) {
   HttpRequest request;
   request.is_local = true;
   EXPECT_EQ(StandingOf(request, ""), Standing::kLocal);
-  EXPECT_EQ(StandingOf(request, "secret"), Standing::kStranger);
+  EXPECT_EQ(StandingOf(request, "secret"), Standing::kAnonymous);
   request.is_local = false;
-  EXPECT_EQ(StandingOf(request, ""), Standing::kStranger);
+  EXPECT_EQ(StandingOf(request, ""), Standing::kAnonymous);
   const auto with = [&](std::string_view header, std::string_view password) {
     request.authorization = header;
     return StandingOf(request, password) == Standing::kLoggedIn;

@@ -1,4 +1,4 @@
-// Parking and waking, with a small family of commands of the test's own:
+// BlockTerms and waking, with a small family of commands of the test's own:
 //   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (0: for
 //                                ever); woken, it looks at the woken key alone
 //   PARK.LOOK key                waits until the key is touched; null once it is gone
@@ -59,12 +59,12 @@ void Take(CommandCall& call) {
     return call.reply.Bulk(taken);
   }
   const int64_t ms = *ParseInt64(call.args[1]);
-  Park(call, keys, {.deadline_ms = ms == 0 ? 0 : call.now.ms() + ms});
+  Block(call, keys, {.deadline_ms = ms == 0 ? 0 : call.now.ms() + ms});
 }
 
 void Look(CommandCall& call) {
   if (!call.woken) {
-    return Park(call, call.args.subspan(1), {.type = ValueType::kList, .when_gone = true});
+    return Block(call, call.args.subspan(1), {.type = ValueType::kList, .when_gone = true});
   }
   const bool there = call.db.Find(call.Key(1), call.now) != nullptr;
   there ? call.reply.Status("there") : call.reply.Null();
@@ -74,7 +74,7 @@ void TooLate(CommandCall& call) { call.reply.Bulk(call.args[2]); }
 
 void Move(CommandCall& call) {
   if (!call.db.Find(call.Key(1), call.now)) {
-    return Park(call, call.args.subspan(1, 1), {.on_timeout = TooLate});
+    return Block(call, call.args.subspan(1, 1), {.on_timeout = TooLate});
   }
   std::string taken;
   PopCharacter(call, call.args[1], taken);
@@ -91,8 +91,8 @@ Numbers numbers;
 
 void WaitFor(CommandCall& call) {
   const auto number = static_cast<uint64_t>(*ParseInt64(call.args[1]));
-  if (call.may_park()) numbers.waits[number] = call.client.id;
-  Park(call, {}, {.deadline_ms = call.now.ms() + 1000, .owner = &numbers, .wait_id = number});
+  if (call.may_block()) numbers.waits[number] = call.client.id;
+  Block(call, {}, {.deadline_ms = call.now.ms() + 1000, .owner = &numbers, .wait_id = number});
 }
 
 void Answer(CommandCall& call) {
@@ -101,7 +101,8 @@ void Answer(CommandCall& call) {
   if (found == numbers.waits.end()) return;
   Session* session = call.part<Clients>().Find(found->second);
   numbers.waits.erase(found);
-  call.part<Waiters>().parked().Finish(*session, [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
+  call.part<Waiters>().blocked_clients().Finish(*session,
+                                                [&](ReplySink& sink) { sink.Bulk(call.args[2]); });
 }
 
 // Runs what follows, as FENCED does, unless its key says "no".
@@ -111,7 +112,7 @@ void Guard(CommandCall& call) {
   const Args inner = call.args.subspan(2);
   const std::optional<Request> request = call.part<const CommandTable>().Check(inner);
   call.part<Dispatcher>().Run(call.client, *request, call.reply);
-  call.part<Waiters>().parked().Wrap(call, 2);
+  call.part<Waiters>().blocked_clients().Wrap(call, 2);
 }
 
 constexpr CommandRow Row(std::string_view name, int arity, Handler run) {
@@ -132,7 +133,7 @@ class WaitersTest : public testing::Test {
  protected:
   WaitersTest() { numbers.waits.clear(); }
   ~WaitersTest() override {
-    EXPECT_EQ(waiters().keys() > 0, waiters().parked().size() > 0 && !without_keys_);
+    EXPECT_EQ(waiters().keys() > 0, waiters().blocked_clients().size() > 0 && !without_keys_);
   }
 
   TestClient& Connect() { return server_.Connect(); }
@@ -149,7 +150,7 @@ class WaitersTest : public testing::Test {
   }
   uint64_t IdOf(TestClient& client) { return server_.engine().Find(client.id())->client_id; }
 
-  TestEngine server_{{.families = {{"park", kSpecsOf<kRows>}}}};
+  TestEngine server_{{.families = {{"block", kSpecsOf<kRows>}}}};
   bool without_keys_ = false;
   TestClient& a_ = Connect();
   TestClient& b_ = Connect();
@@ -157,9 +158,9 @@ class WaitersTest : public testing::Test {
 };
 
 TEST_F(WaitersTest, ServedInOrderOfArrival) {
-  a_.Send({"park.take", "0", "k"});
-  b_.Send({"park.take", "0", "k"});
-  EXPECT_EQ(waiters().parked().size(), 2u);
+  a_.Send({"block.take", "0", "k"});
+  b_.Send({"block.take", "0", "k"});
+  EXPECT_EQ(waiters().blocked_clients().size(), 2u);
   EXPECT_EQ(c_.Run({"append", "k", "x"}).ToText(), ":1");
   EXPECT_EQ(Text(a_), "[k, x]");
   EXPECT_EQ(Text(b_), "waits");
@@ -167,12 +168,12 @@ TEST_F(WaitersTest, ServedInOrderOfArrival) {
   c_.Run({"append", "k", "yz"});
   EXPECT_EQ(Text(b_), "[k, y]");
   EXPECT_EQ(c_.Run({"get", "k"}).ToText(), "\"z\"");
-  EXPECT_EQ(waiters().parked().size(), 0u);
+  EXPECT_EQ(waiters().blocked_clients().size(), 0u);
 }
 
 TEST_F(WaitersTest, KeysInTheOrderInWhichTheyBecameReady) {
-  a_.Send({"park.take", "0", "k1", "k2", "k1"});
-  b_.Send({"park.take", "0", "k1"});
+  a_.Send({"block.take", "0", "k1", "k2", "k1"});
+  b_.Send({"block.take", "0", "k1"});
   EXPECT_EQ(waiters().keys(), 2u);
   c_.Run({"multi"});
   c_.Run({"set", "k2", "two"});
@@ -184,7 +185,7 @@ TEST_F(WaitersTest, KeysInTheOrderInWhichTheyBecameReady) {
 }
 
 TEST_F(WaitersTest, ScriptsAndTransactionsAreServedAfterTheirEnd) {
-  a_.Send({"park.take", "0", "k"});
+  a_.Send({"block.take", "0", "k"});
   c_.Run({"eval", "redis.call('set', 'k', 'v') redis.call('del', 'k')", "0"});
   EXPECT_EQ(Text(a_), "waits");
   c_.Run({"eval", "redis.call('set', 'k', 'v') redis.call('set', 'k', 'w')", "0"});
@@ -193,19 +194,19 @@ TEST_F(WaitersTest, ScriptsAndTransactionsAreServedAfterTheirEnd) {
 
 TEST_F(WaitersTest, NothingWaitsInsideMultiAndScripts) {
   c_.Run({"multi"});
-  c_.Run({"park.take", "0", "k"});
-  c_.Run({"park.move", "k", "l"});
-  c_.Run({"park.for", "1"});
+  c_.Run({"block.take", "0", "k"});
+  c_.Run({"block.move", "k", "l"});
+  c_.Run({"block.for", "1"});
   EXPECT_EQ(c_.Run({"exec"}).ToText(), "[(nil-array), \"l\", (nil-array)]");
-  EXPECT_EQ(c_.Run({"eval", "return redis.call('park.move', 'k', 'l')", "0"}).ToText(), "\"l\"");
-  EXPECT_EQ(waiters().parked().size(), 0u);
+  EXPECT_EQ(c_.Run({"eval", "return redis.call('block.move', 'k', 'l')", "0"}).ToText(), "\"l\"");
+  EXPECT_EQ(waiters().blocked_clients().size(), 0u);
   EXPECT_TRUE(numbers.waits.empty());
 }
 
 TEST_F(WaitersTest, AChainIsServedToItsEnd) {
-  a_.Send({"park.move", "k3", "k4"});
-  b_.Send({"park.move", "k2", "k3"});
-  c_.Send({"park.move", "k1", "k2"});
+  a_.Send({"block.move", "k3", "k4"});
+  b_.Send({"block.move", "k2", "k3"});
+  c_.Send({"block.move", "k1", "k2"});
   TestClient& d = Connect();
   EXPECT_EQ(d.Run({"append", "k1", "x"}).ToText(), ":1");
   EXPECT_EQ(Text(c_) + Text(b_) + Text(a_), "xxx");
@@ -213,15 +214,15 @@ TEST_F(WaitersTest, AChainIsServedToItsEnd) {
 }
 
 TEST_F(WaitersTest, DeadlineAnswersAndLeavesNothing) {
-  a_.Send({"park.take", "50", "k"});
-  b_.Send({"park.take", "0", "k"});
-  EXPECT_EQ(waiters().parked().with_deadline(), 1u);
+  a_.Send({"block.take", "50", "k"});
+  b_.Send({"block.take", "0", "k"});
+  EXPECT_EQ(waiters().blocked_clients().with_deadline(), 1u);
   server_.AdvanceTime(49);
   EXPECT_EQ(Text(a_), "waits");
   server_.AdvanceTime(1);
   EXPECT_EQ(Text(a_), "(nil-array)");
-  EXPECT_EQ(waiters().parked().size(), 1u);
-  EXPECT_EQ(waiters().parked().with_deadline(), 0u);
+  EXPECT_EQ(waiters().blocked_clients().size(), 1u);
+  EXPECT_EQ(waiters().blocked_clients().with_deadline(), 0u);
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(b_), "[k, x]");
   EXPECT_EQ(a_.Run({"ping"}).ToText(), "+PONG");
@@ -242,14 +243,14 @@ TEST_F(WaitersTest, RequestsBehindItWait) {
 }
 
 TEST_F(WaitersTest, ClosedClientsLeaveTheirPlace) {
-  a_.Send({"park.take", "1000", "k"});
-  b_.Send({"park.take", "0", "k"});
+  a_.Send({"block.take", "1000", "k"});
+  b_.Send({"block.take", "0", "k"});
   a_.Disconnect();
-  EXPECT_EQ(waiters().parked().size(), 1u);
-  EXPECT_EQ(waiters().parked().with_deadline(), 0u);
+  EXPECT_EQ(waiters().blocked_clients().size(), 1u);
+  EXPECT_EQ(waiters().blocked_clients().with_deadline(), 0u);
   // Killed and passed over in the same turn.
   TestClient& d = Connect();
-  d.Send({"park.take", "0", "k"});
+  d.Send({"block.take", "0", "k"});
   const std::string id = std::to_string(IdOf(b_));
   c_.SendBytes("CLIENT KILL ID " + id + "\r\nSET k x\r\n");
   EXPECT_EQ(Text(c_), ":1");
@@ -263,14 +264,14 @@ TEST_F(WaitersTest, Unblock) {
     return c_.Run({"client", "unblock", std::to_string(IdOf(whom)), how}).ToText();
   };
   EXPECT_EQ(unblock(a_, "timeout"), ":0");
-  a_.Send({"park.take", "0", "k"});
+  a_.Send({"block.take", "0", "k"});
   EXPECT_EQ(c_.Run({"client", "list"}).ToText().find("flags=b") != std::string::npos, true);
   EXPECT_EQ(unblock(a_, "timeout"), ":1");
   EXPECT_EQ(Text(a_), "(nil-array)");
-  a_.Send({"park.move", "k", "l"});
+  a_.Send({"block.move", "k", "l"});
   EXPECT_EQ(unblock(a_, "timeout"), ":1");
   EXPECT_EQ(Text(a_), "l");
-  a_.Send({"park.take", "0", "k"});
+  a_.Send({"block.take", "0", "k"});
   EXPECT_EQ(unblock(a_, "error"), ":1");
   EXPECT_EQ(Text(a_), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
   EXPECT_EQ(unblock(a_, "error"), ":0");
@@ -282,21 +283,21 @@ TEST_F(WaitersTest, Unblock) {
 }
 
 TEST_F(WaitersTest, TypesAndMissingKeys) {
-  a_.Send({"park.look", "k"});  // wants a list, or to know that there is none
+  a_.Send({"block.look", "k"});  // wants a list, or to know that there is none
   EXPECT_EQ(Text(a_), "waits");
   c_.Run({"del", "k"});  // was not there: nothing is touched
   EXPECT_EQ(Text(a_), "waits");
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(a_), "+there");
-  a_.Send({"park.look", "k"});
+  a_.Send({"block.look", "k"});
   c_.Run({"del", "k"});
   EXPECT_EQ(Text(a_), "(nil)");
   c_.Run({"set", "k", "x", "px", "10"});
-  a_.Send({"park.look", "k"});
+  a_.Send({"block.look", "k"});
   server_.AdvanceTime(10);
   EXPECT_EQ(Text(a_), "(nil)");
   c_.Run({"set", "k", "x"});
-  a_.Send({"park.look", "k"});
+  a_.Send({"block.look", "k"});
   c_.Run({"flushall"});
   EXPECT_EQ(Text(a_), "(nil)");
 }
@@ -349,8 +350,8 @@ TEST_F(WaitersTest, ReadersOfAStreamMissNoEntry) {
 TEST_F(WaitersTest, SwapBringsAKey) {
   c_.Run({"select", "1"});
   c_.Run({"set", "k", "x"});
-  a_.Send({"park.take", "0", "k"});
-  b_.Send({"park.take", "0", "k"});
+  a_.Send({"block.take", "0", "k"});
+  b_.Send({"block.take", "0", "k"});
   c_.Run({"swapdb", "0", "1"});
   EXPECT_EQ(Text(a_), "[k, x]");
   EXPECT_EQ(Text(b_), "waits");
@@ -362,25 +363,25 @@ TEST_F(WaitersTest, SwapBringsAKey) {
 
 TEST_F(WaitersTest, WithoutKeysTheOwnerAnswersOrIsTold) {
   without_keys_ = true;
-  a_.Send({"park.for", "1"});
-  b_.Send({"park.for", "2"});
-  EXPECT_EQ(c_.Run({"park.answer", "1", "hello"}).ToText(), ":1");
+  a_.Send({"block.for", "1"});
+  b_.Send({"block.for", "2"});
+  EXPECT_EQ(c_.Run({"block.answer", "1", "hello"}).ToText(), ":1");
   EXPECT_EQ(Text(a_), "hello");
   server_.AdvanceTime(1000);
   EXPECT_EQ(Text(b_), "(nil-array)");
   EXPECT_TRUE(numbers.waits.empty());
-  a_.Send({"park.for", "3"});
-  b_.Send({"park.for", "4"});
+  a_.Send({"block.for", "3"});
+  b_.Send({"block.for", "4"});
   a_.Disconnect();
   EXPECT_EQ(numbers.waits.size(), 1u);
   c_.Run({"client", "unblock", std::to_string(IdOf(b_)), "error"});
   EXPECT_TRUE(numbers.waits.empty());
-  EXPECT_EQ(waiters().parked().size(), 0u);
+  EXPECT_EQ(waiters().blocked_clients().size(), 0u);
 }
 
 TEST_F(WaitersTest, AWrappedCommandIsRunFromItsOutside) {
-  a_.Send({"park.guard", "gate", "park.take", "0", "k"});
-  b_.Send({"park.guard", "gate", "park.take", "0", "k"});
+  a_.Send({"block.guard", "gate", "block.take", "0", "k"});
+  b_.Send({"block.guard", "gate", "block.take", "0", "k"});
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(a_), "[k, x]");
   c_.Run({"set", "gate", "shut"});
@@ -396,18 +397,18 @@ TEST_F(WaitersTest, CountedOnceAndSilentWhenRepliesAreOff) {
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(a_), "after");
   const std::string counted = c_.Run({"info", "commandstats"}).ToText();
-  EXPECT_NE(counted.find("park.take:calls=1,"), std::string::npos);
+  EXPECT_NE(counted.find("block.take:calls=1,"), std::string::npos);
 }
 
 TEST_F(WaitersTest, PauseHoldsRequestsNotWaits) {
-  a_.Send({"park.take", "100", "k"});
+  a_.Send({"block.take", "100", "k"});
   c_.Run({"client", "pause", "1000", "all"});
   server_.AdvanceTime(100);
   EXPECT_EQ(Text(a_), "(nil-array)");
-  a_.Send({"park.take", "100", "k"});
-  EXPECT_EQ(waiters().parked().size(), 0u);  // held back, not parked
+  a_.Send({"block.take", "100", "k"});
+  EXPECT_EQ(waiters().blocked_clients().size(), 0u);  // held back, not blocked
   server_.AdvanceTime(900);
-  EXPECT_EQ(waiters().parked().size(), 1u);
+  EXPECT_EQ(waiters().blocked_clients().size(), 1u);
   server_.AdvanceTime(100);
   EXPECT_EQ(Text(a_), "(nil-array)");
 }

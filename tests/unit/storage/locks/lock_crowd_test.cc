@@ -86,9 +86,9 @@ TEST_F(LockCrowd, IsCountedWithoutThoseThatLinger) {
 // More leases are over than one turn ends. They were lost by time, and not by the BREAK.
 TEST_F(LockCrowd, IsBrokenWithoutThoseWhoseLeasesAreOver) {
   TakeAll(Reader(1000));
-  LockTerms lingering = Reader(2000);
-  lingering.minhold_ms = 1000;
-  ASSERT_GT(Take("gone", lingering), 0);
+  LockTerms kept = Reader(2000);
+  kept.minhold_ms = 1000;
+  ASSERT_GT(Take("gone", kept), 0);
   EXPECT_EQ(world_.Release("k", "gone"), 0);
   ASSERT_GT(Take("renewed", Reader(1000)), 0);
   EXPECT_GT(world_.locks.Renew(name_, "renewed", 2000, 0, world_.now()), 0);

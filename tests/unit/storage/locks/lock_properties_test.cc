@@ -263,7 +263,7 @@ class History {
 
   // A lease that is over holds nothing, be it still to be ended.
   bool Holds(const LockHolder* holder) {
-    if (holder == nullptr || holder->lingers()) return false;
+    if (holder == nullptr || holder->is_minimum_hold()) return false;
     return holder->lease_until_ms > world_.now().ms() || !holder->sessions().empty();
   }
 

@@ -189,7 +189,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     EXPECT_EQ(lock.FindOwner(holder.owner), &holder) << "still a holder";
     ++holds_changed;
   }
-  void LingeringEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
+  void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
     for (Grant& grant : history[std::string(lock.name().key)])
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
   }
@@ -199,8 +199,8 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     ++crowds_ended;
     int64_t holders = crowd.lost;
     for (const LockHolder& holder : lock.holders()) {
-      if (holder.lingers()) {
-        LingeringEnded(lock, holder, end);
+      if (holder.is_minimum_hold()) {
+        MinimumHoldEnded(lock, holder, end);
       } else {
         LockEnded(lock, holder, end);
         --holders;

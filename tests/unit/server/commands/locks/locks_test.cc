@@ -22,7 +22,7 @@ class LocksTest : public testing::Test {
   TestClient& Connect() { return server_.Connect(); }
   static int64_t Token(const Reply& reply) { return reply.elements.at(0).integer; }
   LockService& service() { return server_.engine().part<LockService>(); }
-  size_t Waiting() { return server_.engine().part<Waiters>().parked().size(); }
+  size_t Waiting() { return server_.engine().part<Waiters>().blocked_clients().size(); }
   // Granted: the token; 0: not (yet) answered, or not granted.
   int64_t Granted(TestClient& client) {
     const std::optional<Reply> reply = client.Next();

@@ -1,13 +1,13 @@
-// ParkedClients: clients whose command waits, whatever for. While a client is parked
+// BlockedClients: clients whose command waits, whatever for. While a client is blocked
 // (Session::blocked) its further requests wait in its input; when the wait is over it is answered,
 // in the same turn, and they go on in the next.
 //
-// Three queues park clients here: for keys (waiters.h), for what limits allow (limit_waiters.h),
+// Three queues block clients here: for keys (waiters.h), for what limits allow (limit_waiters.h),
 // and for locks (server/locks/lock_waits.h). Each is the WaitOwner of its waits, knows them by a
 // `wait_id` of its own, and keeps a client's SessionId:
 //
-//   parked.Park(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = id});
-//   parked.Finish(session, [](ReplySink& reply) { ... });   // the owner has the answer
+//   blocked_clients.Block(call, {.deadline_ms = deadline_ms, .owner = this, .wait_id = id});
+//   blocked_clients.Finish(session, [](ReplySink& reply) { ... });   // the owner has the answer
 //
 // Whenever the wait ends otherwise (time, CLIENT UNBLOCK, CLIENT KILL, a closed connection), the
 // owner is told before the client is answered, if it still is to be, and must forget the wait.
@@ -15,8 +15,8 @@
 //
 // At the deadline `on_timeout` answers, null: a null array. It is called as a handler, with the
 // arguments of the request; what it changes (LIMIT.TAKE's BAN) it adds to the effects itself.
-// Inside MULTI and scripts (call.may_park() is false) Park does the same at once, and the owner is
-// not told: ask before you enter the client in a queue, and ask call.may_wait(), which is false
+// Inside MULTI and scripts (call.may_block() is false) Block does the same at once, and the owner
+// is not told: ask before you enter the client in a queue, and ask call.may_wait(), which is false
 // inside FENCED too: only a wait for keys can check its token again. Inside MULTI the answer of
 // `on_timeout` differs for a few commands (BLMOVE: null, not a null array).
 #pragma once
@@ -29,7 +29,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "server/clients/clients.h"
-#include "server/dispatch/parked.h"
+#include "server/dispatch/blocked_call.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
@@ -41,7 +41,7 @@ class Dispatcher;
 class SlowPathFlags;
 class Tracking;
 
-class ParkedClients final : public ClosingListener {
+class BlockedClients final : public ClosingListener {
  public:
   enum class End : uint8_t {
     kTimeout,  // as at the deadline
@@ -59,27 +59,27 @@ class ParkedClients final : public ClosingListener {
     CurrentClient& current_client;
     SlowPathFlags& flags;
   };
-  explicit ParkedClients(const Uses& uses) : on_(uses) {}
+  explicit BlockedClients(const Uses& uses) : on_(uses) {}
 
-  // True: the client waits from here on. False: it was not parked anew. The call may not park, and
-  // has been answered as at the deadline; or the client stays as it is parked, for its handler was
-  // run by RunAgain.
-  bool Park(CommandCall& call, const Parking& parking);
-  // The command that has run inside `call` (FENCED's) has parked the client: what runs again on a
+  // True: the client waits from here on. False: it was not blocked anew. The call may not block,
+  // and has been answered as at the deadline; or the client stays as it is blocked, for its handler
+  // was run by RunAgain.
+  bool Block(CommandCall& call, const BlockTerms& terms);
+  // The command that has run inside `call` (FENCED's) has blocked the client: what runs again on a
   // wake-up is `call` itself: its first `prefix` arguments before those that the inner one kept.
   void Wrap(CommandCall& call, size_t prefix);
 
   // --- the end of a wait
-  // With an answer of its owner's. Nothing happens to one not parked.
+  // With an answer of its owner's. Nothing happens to one not blocked.
   void Finish(Session& session, absl::FunctionRef<void(ReplySink&)> answer);
   // Runs the request again, as if it came now, with call.woken set and `key` for call.woken_key.
-  // True: it has answered, and the wait is over. False: it has called Park, and stays. Requires: it
-  // is parked.
+  // True: it has answered, and the wait is over. False: it has called Block, and stays. Requires:
+  // it is blocked.
   bool RunAgain(Session& session, std::string_view key);
   // CLIENT UNBLOCK; false when it does not wait, or is served at this moment.
   bool Unblock(Session& session, End end);
   // The rules of its user have changed: ends the wait with this error. Nothing happens to one not
-  // parked.
+  // blocked.
   void Refuse(Session& session, std::string_view error);
   // The client is gone, or about to be: its wait leaves no trace.
   void Abandon(Session& session);
@@ -90,17 +90,18 @@ class ParkedClients final : public ClosingListener {
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
 
  private:
-  struct Wait final : Parked {
-    Wait(ParkedClients& all, SessionId id, const Request& waits) : Parked(id, waits), whose(all) {}
-    ParkedClients& whose;
+  struct Wait final : BlockedCall {
+    Wait(BlockedClients& all, SessionId id, const Request& waits)
+        : BlockedCall(id, waits), whose(all) {}
+    BlockedClients& whose;
   };
 
   Request Checked(Args words) const;
-  std::unique_ptr<Parked> Unpark(Session& session);
+  std::unique_ptr<BlockedCall> TakeCall(Session& session);
   void TimeIsOver(Session& session);
-  static void TellOwner(const Parked& parked, WaitEnd end);
-  std::unique_ptr<Parked> EndWait(Session& session, End answer, WaitEnd end);
-  void Answered(Session& session, Parked& parked);
+  static void TellOwner(const BlockedCall& blocked, WaitEnd end);
+  std::unique_ptr<BlockedCall> EndWait(Session& session, End answer, WaitEnd end);
+  void Answered(Session& session, BlockedCall& blocked);
   void Answering(Session& session);
   void Resume(Session& session);
 

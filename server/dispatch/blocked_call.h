@@ -1,4 +1,4 @@
-// Parked: a client whose command waits (parked_clients.h), and the terms on which it does.
+// BlockedCall: a client whose command waits (blocked_clients.h), and the terms on which it does.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class WaitEnd : uint8_t {
   kClosed,      // the client is gone, or about to be
 };
 
-// A part that has clients parked, and knows what they wait for.
+// A part that has clients blocked, and knows what they wait for.
 class WaitOwner {
  public:
   virtual ~WaitOwner() = default;
@@ -27,9 +27,9 @@ class WaitOwner {
   virtual void WaitCancelled(uint64_t wait_id, WaitEnd end) = 0;
 };
 
-// The terms on which a client is parked. The keys themselves are an argument of Park, as their line
-// is kept by Waiters.
-struct Parking {
+// The terms on which a client is blocked. The keys themselves are an argument of Block, as their
+// line is kept by Waiters.
+struct BlockTerms {
   int64_t deadline_ms = 0;  // engine ms; 0: none
   // With keys: what one of them has to hold for the handler to run again.
   ValueType type = ValueType::kString;
@@ -41,32 +41,32 @@ struct Parking {
   uint64_t wait_id = 0;
 };
 
-// A parked client. `Session::blocked` is set exactly while the session has one.
-struct Parked : SessionState, TimerTask {
+// A blocked client. `Session::blocked` is set exactly while the session has one.
+struct BlockedCall : SessionState, TimerTask {
   SessionId session;
   QueuedCommand request;                 // with the arguments to run again
   std::unique_ptr<QueuedCommand> asked;  // those of the client, where they are others
   bool woken = false;                    // its handler runs at this moment,
   std::string_view woken_key;            // for this key,
-  bool stays = false;                    // and has called Park again
+  bool stays = false;                    // and has called Block again
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;
   int64_t ran_ns = 0;     // what its command has taken so far, waiting apart
   size_t kept_bytes = 0;  // what its owner keeps for the wait
 
-  Parked(SessionId id, const Request& waits) : session(id), request(waits) {}
+  BlockedCall(SessionId id, const Request& waits) : session(id), request(waits) {}
   size_t MemoryBytes() const override {
     const size_t asked_bytes = asked ? BlockSize(sizeof(*asked)) + asked->heap_bytes() : 0;
-    // ParkedClients::Wait has a reference beside this.
+    // BlockedClients::Wait has a reference beside this.
     return BlockSize(sizeof(*this) + sizeof(void*)) + request.heap_bytes() + asked_bytes +
            kept_bytes;
   }
 };
 
-// Null while it is not parked.
-inline Parked* ParkedOf(const Session& session) {
-  return static_cast<Parked*>(session.parked.get());
+// Null while it is not blocked.
+inline BlockedCall* BlockedCallOf(const Session& session) {
+  return static_cast<BlockedCall*>(session.blocked_call.get());
 }
 
 }  // namespace sluice

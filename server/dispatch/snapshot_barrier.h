@@ -1,6 +1,7 @@
-// SavedFirst: while a snapshot is taken, a command that may change a large value which the snapshot
-// still needs is held back until that value is saved, which is done next. So no turn has to save a
-// large value at once. The session keeps its input, as in CLIENT PAUSE; other clients go on.
+// SnapshotBarrier: while a snapshot is taken, a command that may change a large value which the
+// snapshot still needs is held back until that value is saved, which is done next. So no turn has
+// to save a large value at once. The session keeps its input, as in CLIENT PAUSE; other clients go
+// on.
 //
 // Where more waits for the disk than snapshot-memory-max, all commands that may write are held
 // back.
@@ -27,9 +28,9 @@
 
 namespace sluice {
 
-class SavedFirst {
+class SnapshotBarrier {
  public:
-  SavedFirst(Clients& clients, Keyspace& keyspace, SlowPathFlags& flags)
+  SnapshotBarrier(Clients& clients, Keyspace& keyspace, SlowPathFlags& flags)
       : clients_(clients), keyspace_(keyspace), flags_(flags) {}
 
   // The request must wait; `flags` are its own. Inside MULTI only EXEC does, for all that it will

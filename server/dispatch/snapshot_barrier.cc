@@ -1,5 +1,5 @@
-// See saved_first.h.
-#include "server/dispatch/saved_first.h"
+// See snapshot_barrier.h.
+#include "server/dispatch/snapshot_barrier.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace sluice {
 
-bool SavedFirst::Holds(const Session& session, const Request& request, uint32_t flags) {
+bool SnapshotBarrier::Holds(const Session& session, const Request& request, uint32_t flags) {
   const bool ends_multi = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   if (ends_multi) return HoldsQueue(session);
   if (session.in_multi() || !(flags & (kWrite | kMayReplicate))) return false;
@@ -17,7 +17,7 @@ bool SavedFirst::Holds(const Session& session, const Request& request, uint32_t 
 }
 
 // EXEC waits for the values of all that it will run.
-bool SavedFirst::HoldsQueue(const Session& session) {
+bool SnapshotBarrier::HoldsQueue(const Session& session) {
   const Transaction& transaction = *TransactionOf(session);
   if (!transaction.writes || transaction.failed || transaction.dirty) return false;
   bool holds = is_full_;
@@ -27,7 +27,7 @@ bool SavedFirst::HoldsQueue(const Session& session) {
 }
 
 // Every key that is not only read is looked at, so that all that are needed are saved next.
-bool SavedFirst::HoldsEach(int db, const Request& request) {
+bool SnapshotBarrier::HoldsEach(int db, const Request& request) {
   std::vector<KeyUse> keys;
   FindKeys(request, keys);
   bool holds = false;
@@ -38,7 +38,7 @@ bool SavedFirst::HoldsEach(int db, const Request& request) {
   return holds;
 }
 
-bool SavedFirst::IsNeeded(int db, std::string_view key) {
+bool SnapshotBarrier::IsNeeded(int db, std::string_view key) {
   if (!keyspace_.made(db)) return false;
   const Entry* const entry = keyspace_.db(db).FindEvenExpired(keyspace_.Hash(key));
   return entry != nullptr && keyspace_.MustWait(*entry);
@@ -46,25 +46,25 @@ bool SavedFirst::IsNeeded(int db, std::string_view key) {
 
 // Remembers the last in order of several keys, as a stand-in for all: once it is saved, the request
 // is shown again, and held again if another one is still needed.
-bool SavedFirst::HoldsKey(int db, std::string_view key) {
+bool SnapshotBarrier::HoldsKey(int db, std::string_view key) {
   if (!IsNeeded(db, key)) return false;
   if (!needed_key_ || *needed_key_ < key) needed_key_ = key;
   return true;
 }
 
 // The session waits for needed_key_, or without one for room in the file's buffers.
-void SavedFirst::Hold(Session& session) {
+void SnapshotBarrier::Hold(Session& session) {
   session.paused = true;
   held_[session.client_id] = {++held_ever_, session.id, session.db,
                               std::exchange(needed_key_, std::nullopt)};
 }
 
 // The session ends.
-void SavedFirst::Forget(const Session& session) {
+void SnapshotBarrier::Forget(const Session& session) {
   if (session.paused) held_.erase(session.client_id);
 }
 
-void SavedFirst::Saved(bool is_full) {
+void SnapshotBarrier::Saved(bool is_full) {
   const bool is_over = is_full_ && !is_full;
   is_full_ = is_full;
   // Only when something was given out of turn can a session's value have been among it.
@@ -72,7 +72,7 @@ void SavedFirst::Saved(bool is_full) {
 }
 
 // The snapshot is done, or given up: no value is needed any more.
-void SavedFirst::End() {
+void SnapshotBarrier::End() {
   is_full_ = false;
   flags_.Lower(SlowPathFlags::kSaving);
   Resume(/*all=*/true);
@@ -80,7 +80,7 @@ void SavedFirst::End() {
 
 // Each shows its request again, and is held back once more where another value is needed. By now
 // that may be another value of the same name (SWAPDB), so it is asked for anew.
-void SavedFirst::Resume(bool all) {
+void SnapshotBarrier::Resume(bool all) {
   given_ = keyspace_.image().given_first();
   std::vector<Held> ready;
   for (const auto& [client_id, held] : held_) {
