@@ -47,9 +47,10 @@ left out.
 --print-info prints what each field of INFO is, as a page of Markdown.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
-top shows in a terminal how a running server is, who holds its locks and who waits for them; q or
-Ctrl-C leaves it. With '--once', and where there is no terminal, it prints one page. (./top is a
-file of that name.)
+top shows in a terminal how a running server is, who holds its locks and who waits for them. Arrows
+or j and k scroll, / searches, b breaks the selected lock after a question, ? shows all keys, and q
+quits. With '--once', and where there is no terminal, it prints one page. (./top is a file of that
+name.)
 HOST:PORT may also be a host, a port, unix:/PATH, redis://USER:WORD@HOST:PORT or rediss://... (TLS);
 for top with /DB behind it.
 The words of ACCESS are redis-cli's, but the server's certificate must be for HOST, or for the NAME
@@ -94,18 +95,30 @@ constexpr std::string_view kForms[] = {"help",      "version",    "check-aof",  
 std::string Dashed(std::string_view form) { return Concat(form == "top" ? "" : "--", form); }
 
 // Short options of redis-cli and others, and what they are here.
-constexpr struct {
+struct ShortOption {
   std::string_view given, meant;
-} kShortOptions[] = {{"-p", "--port"}, {"-a", "--requirepass"}, {"-s", "--unixsocket"}};
+};
+constexpr ShortOption kShortOptions[] = {
+    {"-p", "--port"}, {"-a", "--requirepass"}, {"-s", "--unixsocket"}};
+
+// Those of redis-cli, where a server is asked.
+constexpr ShortOption kShortWords[] = {{"-a", "--pass"},     {"-h", "HOST:PORT"},
+                                       {"-n", "--db"},       {"-p", "HOST:PORT"},
+                                       {"-s", "unix:/PATH"}, {"-u", "redis://..."}};
+
+// Null: there is none of that name.
+const ShortOption* FindShort(std::span<const ShortOption> options, std::string_view word) {
+  const auto found = std::ranges::find(options, word, &ShortOption::given);
+  return found == options.end() ? nullptr : &*found;
+}
 
 // The fault of a word where an option is to stand.
 std::string NoOption(std::string_view word) {
-  const auto* const found =
-      std::ranges::find(kShortOptions, word, [](const auto& e) { return e.given; });
-  if (found != std::end(kShortOptions))
+  if (const ShortOption* const found = FindShort(kShortOptions, word))
     return Concat("'", word, "' is no option; did you mean '", found->meant, "'?");
-  return Concat("'", word, "' is no option: they begin with two dashes",
-                DidYouMean(WithoutDashes(word), DirectiveNames(), "--"));
+  std::string meant = DidYouMean(WithoutDashes(word), DirectiveNames(), "--");
+  if (IsDashed(word) && meant.empty()) meant = DidYouMean(WithoutDashes(word), kForms, "--");
+  return Concat("'", word, "' is no option: they begin with two dashes", meant);
 }
 
 // A first word with two dashes that is neither a form nor an option, but near to a form; empty: it
@@ -116,8 +129,14 @@ std::string NoForm(std::string_view word) {
   const std::vector<std::string_view> directives = DirectiveNames();
   known.insert(known.end(), directives.begin(), directives.end());
   const std::string_view meant = NearWord(name, known);
-  if (meant == name || std::ranges::find(kForms, meant) == std::end(kForms)) return {};
+  if (word == Dashed(meant) || std::ranges::find(kForms, meant) == std::end(kForms)) return {};
   return Concat(word, " is not known; did you mean '", Dashed(meant), "'?");
+}
+
+// The word was taken for a file and is none: a word alone may be meant as one of ours.
+std::string FormMeantBy(std::string_view file) {
+  const std::string_view meant = NearWord(file, kForms);
+  return meant.empty() ? std::string() : Concat("; did you mean 'sluice ", Dashed(meant), "'?");
 }
 
 // Whether another option, or nothing, follows argument `at`.
@@ -160,6 +179,15 @@ std::string OptionLines(std::span<const std::string_view> arguments, size_t at, 
   return options;
 }
 
+// The fault of a word that is no option, but near to one of --import's own; empty: it is left to
+// the configuration.
+std::string NearImportOption(std::string_view word) {
+  constexpr std::string_view kOwn[] = {"into", "keep-expired"};
+  const std::string_view name = WithoutDashes(word);
+  const std::string meant = IsNameOfOption(name) ? std::string() : DidYouMean(name, kOwn, "--");
+  return meant.empty() ? meant : Concat("--import: '", word, "' is not known here", meant);
+}
+
 // The options behind the file, --into and --keep-expired are for the server that is to start from
 // it.
 void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
@@ -181,6 +209,7 @@ void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) 
       line.into = arguments[++at];
     }
   }
+  if (at < arguments.size()) line.fault = NearImportOption(arguments[at]);
   line.options = OptionLines(arguments, at, line);
 }
 
@@ -266,7 +295,12 @@ std::string UnknownWord(std::string_view name, std::span<const AskWord> own) {
   for (const std::span<const AskWord> words : {own, std::span<const AskWord>(kCommonWords)}) {
     for (const AskWord& word : words) known.push_back(WithoutDashes(word.name));
   }
-  return Concat("'", name, "' is not known here", DidYouMean(WithoutDashes(name), known, "--"));
+  const ShortOption* const found = FindShort(kShortWords, name);
+  const bool is_taken = found && (!IsDashed(found->meant) || FindWord(own, found->meant) ||
+                                  FindWord(kCommonWords, found->meant));
+  const std::string meant = is_taken ? Concat("; did you mean '", found->meant, "'?")
+                                     : DidYouMean(WithoutDashes(name), known, "--");
+  return Concat("'", name, "' is not known here", meant);
 }
 
 // From `at` on. `own` are words besides the common ones. A sentence, or empty.
@@ -373,6 +407,12 @@ constexpr PlainForm kPlainForms[] = {
     {"--check-aof", Action::kCheckLog, "a directory", "--fix", &CommandLine::log_folder},
 };
 
+// Where no word of the form is near to the one that was given.
+std::string TakenBy(const PlainForm& form) {
+  return Concat(" (it takes ", form.takes.empty() ? "nothing" : form.takes,
+                form.flag.empty() ? "" : " and ", form.flag, ")");
+}
+
 // The flag may stand on either side of the path, as redis-check-aof has it before.
 void ReadPlainForm(const PlainForm& form, std::span<const std::string_view> words,
                    CommandLine& line) {
@@ -383,8 +423,9 @@ void ReadPlainForm(const PlainForm& form, std::span<const std::string_view> word
       line.fix = true;
     } else if (IsDashed(word)) {
       const std::string_view flags[] = {WithoutDashes(form.flag)};
+      const std::string meant = DidYouMean(WithoutDashes(word), flags, "--");
       line.fault = Concat(form.name, ": '", word, "' is not known here",
-                          DidYouMean(WithoutDashes(word), flags, "--"));
+                          meant.empty() ? TakenBy(form) : meant);
     } else if (is_named) {
       line.fault = form.takes.empty()
                        ? Concat(form.name, " takes nothing, and no '", word, "'")
@@ -444,18 +485,11 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
   const bool has_file = !arguments[0].starts_with('-');
   if (has_file) line.file = arguments[0];
   line.options = OptionLines(arguments, has_file ? 1 : 0, line);
+  // A word that is wrong behind the file makes it likely that the file was meant for a form.
+  if (has_file && !line.fault.empty() && !line.fault.ends_with('?'))
+    line.fault += FormMeantBy(line.file);
   return line;
 }
-
-namespace {
-
-// The word was taken for a file and is none: a word alone may be meant as one of ours.
-std::string FormMeantBy(std::string_view file) {
-  const std::string_view meant = NearWord(file, kForms);
-  return meant.empty() ? std::string() : Concat("; did you mean 'sluice ", Dashed(meant), "'?");
-}
-
-}  // namespace
 
 // The order decides: a later source overrides an earlier one.
 Fault Configure(const CommandLine& line, std::string_view stdin_text, Config& config) {

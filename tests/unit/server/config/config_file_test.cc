@@ -312,7 +312,8 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
     std::vector<std::string_view> arguments;
     std::string fault;
   } cases[] = {
-      {{"--check-aof", "--nonsense"}, "--check-aof: '--nonsense' is not known here"},
+      {{"--check-aof", "--nonsense"},
+       "--check-aof: '--nonsense' is not known here (it takes a directory and --fix)"},
       {{"--check-aof", "x", "--fxi"},
        "--check-aof: '--fxi' is not known here; did you mean '--fix'?"},
       {{"--check-aof", "x", "y"}, "--check-aof takes a directory, and no 'y'"},
@@ -321,10 +322,19 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
       {{"--check-aof"}, "--check-aof takes a directory"},
       {{"--check-rdb"}, "--check-rdb takes one file"},
       {{"--check-rdb", "a", "b"}, "--check-rdb takes one file, and no 'b'"},
-      {{"--check-rdb", "--fix", "a"}, "--check-rdb: '--fix' is not known here"},
+      {{"--check-rdb", "--fix", "a"}, "--check-rdb: '--fix' is not known here (it takes one file)"},
       {{"--print-config", "x"}, "--print-config takes nothing, and no 'x'"},
-      {{"--version", "--x"}, "--version: '--x' is not known here"},
+      {{"--version", "--x"}, "--version: '--x' is not known here (it takes nothing)"},
       {{"-h", "127.0.0.1"}, "-h takes nothing, and no '127.0.0.1'"},
+      {{"-hlep"}, "'-hlep' is no option: they begin with two dashes; did you mean '--help'?"},
+      {{"--top", "7500"}, "--top is not known; did you mean 'top'?"},
+      {{"toop", "7500"},
+       "'7500' is no option: they begin with two dashes; did you mean 'sluice top'?"},
+      {{"ping", "7500"},
+       "'7500' is no option: they begin with two dashes; did you mean 'sluice --ping'?"},
+      {{"--import", "f", "--inot", "d"},
+       "--import: '--inot' is not known here; did you mean '--into'?"},
+      {{"--import", "f", "--port", "7000"}, ""},
       {{"--hepl"}, "--hepl is not known; did you mean '--help'?"},
       {{"--chek-rdb", "x"}, "--chek-rdb is not known; did you mean '--check-rdb'?"},
       {{"-p", "7500"}, "'-p' is no option; did you mean '--port'?"},
@@ -342,7 +352,12 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
   EXPECT_THAT(ReadCommandLine(onse).fault,
               HasSubstr("'--onse' is not known here; did you mean '--once'? (top takes"));
   EXPECT_THAT(ReadCommandLine(pas).fault, HasSubstr("did you mean '--pass'?"));
-  EXPECT_THAT(ReadCommandLine(dashed).fault, HasSubstr("'-p' is not known here"));
+  EXPECT_THAT(ReadCommandLine(dashed).fault,
+              HasSubstr("'-p' is not known here; did you mean 'HOST:PORT'?"));
+  const std::string_view number[] = {"top", "7500", "-n", "3"}, ping[] = {"--ping", "-n", "3"};
+  EXPECT_THAT(ReadCommandLine(number).fault,
+              HasSubstr("'-n' is not known here; did you mean '--db'?"));
+  EXPECT_THAT(ReadCommandLine(ping).fault, HasSubstr("'-n' is not known here ("));
   EXPECT_THAT(ReadCommandLine(bare).fault, HasSubstr("--every takes seconds, 0.1 or more"));
 }
 
