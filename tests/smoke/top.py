@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""`sluice top` at a terminal of its own: locks and waiters that move, other sizes, keys and signals, names that
-mean harm, a server that goes away; and the page that it prints where there is no terminal.
+"""`sluice top` at a terminal of its own: locks and waiters that move, scrolling, search, a lock that is broken, other
+sizes, keys and signals, names that mean harm, a server that goes away; and the page that it prints where there is no
+terminal.
 
   top.py [--server program] [name ...]     names: those of the functions test_*
 """
@@ -24,7 +25,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
 from server import REDIS, Server, die_with_parent, free_port  # noqa: E402
-from smoke import PATIENCE, Chosen, Skip, run_tests, until  # noqa: E402
+from smoke import PATIENCE, Chosen, Skip, run_tests, send_all, until  # noqa: E402
 
 # A picture: from the upper left corner on, each line cleared behind its text, and all below the last.
 PICTURE = re.compile(rb"\x1b\[H(.*?)\x1b\[J", re.S)
@@ -66,6 +67,13 @@ class Terminal:
             return []
         return [TONES.sub("", line).rstrip()
                 for line in pictures[-1].decode().replace("\x1b[K", "").split("\r\n")]
+
+    def row(self, name):
+        """That of a lock, without the mark of the selected one; empty: it is not in view."""
+        return next((line[2:] for line in self.lines() if line[2:].startswith(name)), "")
+
+    def selects(self, name):
+        until(lambda: any(line.startswith("> " + name) for line in self.lines()), f"it selects {name}")
 
     def sees(self, *texts):
         until(lambda: all(any(text in line for line in self.lines()) for text in texts), f"it shows {texts}")
@@ -137,12 +145,12 @@ def test_locks_and_waiters_move():
         second = client.waits("LOCK.ACQUIRE", "build", "worker-2", "LEASE", "60000", "WAIT", "60000")
         top.sees("worker-2", "  waits", "LOCKS    1 held, 1 wait")
         # The lease runs down, and the wait grows.
-        shown = [line for line in top.lines() if line.startswith("build")][0]
-        until(lambda: [line for line in top.lines() if line.startswith("build")][0] != shown, "time passes")
+        shown = top.row("build")
+        until(lambda: top.row("build") != shown, "time passes")
         assert client("LOCK.RELEASE", "build", "worker-1")[0] == ":"
         assert second.replies(1)[0].startswith(b"*4")
-        until(lambda: any(line.startswith("build") and "worker-2" in line for line in top.lines())
-              and not any("waits" in line for line in top.lines()), "it is handed over")
+        until(lambda: "worker-2" in top.row("build") and not any("waits" in line for line in top.lines()),
+              "it is handed over")
         client("LIMIT.TAKE", "u", "GCRA", "1", "60000")
         client("LIMIT.TAKE", "u", "GCRA", "1", "60000")
         top.sees("LIMITS ", "gcra ")
@@ -150,18 +158,121 @@ def test_locks_and_waiters_move():
         assert top.ended() == 0
 
 
-def test_many_locks_are_walked():
-    """More than are asked for at once: those that are waited for stay in view."""
+def test_many_locks():
+    """More than a look asks for: the one that is waited for comes first, and all can be come by."""
     with served() as (_, client, address), Terminal(address, rows=20) as top:
         connection = client.open()
-        for i in range(1000):
-            connection.call("LOCK.ACQUIRE", f"lock:{i:04}", "me", "LEASE", "600000")
-        waiting = client.waits("LOCK.ACQUIRE", "lock:0777", "other", "LEASE", "1000", "WAIT", "60000")
-        top.sees("LOCKS    1000 held (", " looked at), 1 wait", "lock:0777", "other")
-        for _ in range(20):
-            assert any(line.startswith("lock:0777") for line in top.lines()), top.lines()
-            top.read(0.1)
+        send_all(connection, [["LOCK.ACQUIRE", f"lock:{i:05}", f"owner-{i}", "LEASE", "600000"] for i in range(12_000)])
+        waiting = client.waits("LOCK.ACQUIRE", "lock:07777", "other", "LEASE", "1000", "WAIT", "60000")
+        top.sees("LOCKS    12.0k held, 1 wait", "> lock:07777", "    waits", " 0 above, 12.0k below")
+        assert top.row("lock:00000").split()[1:] == ["exclusive", "owner-0", "9m59s"], top.lines()
+        until(lambda: not any("listed so far" in line for line in top.lines()), "all are listed")
+        # What comes into view is asked for.
+        top.type(b"G")
+        top.selects("lock:11999")
+        until(lambda: "owner-11999 " in top.row("lock:11999"), "the last are known")
+        top.sees("above, 0 below")
+        top.type(b"\x1b[5~\x1b[5~\x1b[5~")
+        until(lambda: not top.row("lock:11999"), "it has scrolled")
+        selected = next(line for line in top.lines() if line.startswith("> "))[2:].split()[0]
+        until(lambda: f" owner-{int(selected[5:])} " in top.row(selected), "those above are known")
+        # By a part of a name that no look has come by before.
+        top.type(b"g/:0913")
+        top.sees("10 with :0913", "> lock:09130", "/:0913_")
+        until(lambda: "owner-9135 " in top.row("lock:09135"), "what is found is known")
+        top.type(b"\x1b")
+        top.selects("lock:09130")
         assert not waiting.closed
+
+
+def test_scrolling_keys():
+    with served() as (_, client, address), Terminal(address) as top:
+        for i in range(40):
+            client("LOCK.ACQUIRE", f"lock:{i:02}", "me", "LEASE", f"{600000 + i * 60000}")
+        top.sees("LOCKS    40 held", "> lock:00")
+        for keys, name in ((b"j", "lock:01"), (b"\x1b[B", "lock:02"), (b"\x1bOB", "lock:03"), (b"k", "lock:02"),
+                           (b"\x1b[A", "lock:01"), (b"G", "lock:39"), (b"g", "lock:00"), (b"\x1b[F", "lock:39"),
+                           (b"\x1b[H", "lock:00")):
+            top.type(keys)
+            top.selects(name)
+        top.type(b"\x1b[6~")
+        until(lambda: not top.row("lock:00"), "a page further down")
+        top.type(b"\x1b[5~")
+        top.selects("lock:00")
+        # A lock stays selected where others come before it.
+        top.type(b"jj")
+        client("LOCK.ACQUIRE", "first", "me", "LEASE", "60000")
+        top.sees("  first")
+        top.selects("lock:02")
+        top.type(b"?")
+        top.sees("any key goes back", "breaks the selected lock")
+        top.type(b"x")
+        top.selects("lock:02")
+        top.type(b"q")
+        assert top.ended() == 0
+
+
+def test_a_lock_is_broken():
+    with served() as (server, client, address), Terminal(address) as top:
+        client("LOCK.ACQUIRE", "build", "worker-1", "LEASE", "600000", "LABEL", "nightly")
+        client("LOCK.ACQUIRE", "deploy", "worker-2", "LEASE", "900000")
+        top.selects("build")
+        top.sees("build, held by worker-1 (nightly)")
+        top.type(b"b")
+        top.sees("break build held by worker-1 (nightly)? y/n")
+        top.type(b"n")
+        top.sees("build was not broken")
+        assert client("LOCK.INFO", "build")[1]
+        top.type(b"by")
+        top.sees("build was broken, held by worker-1 (nightly)", "LOCKS    1 held", "> deploy")
+        assert client("LOCK.INFO", "build") == ("*", [])
+        # A holder that came while the question stood is not the one that was asked about.
+        top.type(b"b")
+        top.sees("break deploy held by worker-2? y/n")
+        client("LOCK.RELEASE", "deploy", "worker-2")
+        client("LOCK.ACQUIRE", "deploy", "worker-3", "LEASE", "600000")
+        top.type(b"y")
+        top.sees("deploy was not held by worker-2 any more")
+        assert client("LOCK.RELEASE", "deploy", "worker-3")[0] == ":"
+        # All holders of a shared one.
+        client("LOCK.ACQUIRE", "pool", "a", "LEASE", "600000", "SHARED")
+        client("LOCK.ACQUIRE", "pool", "b", "LEASE", "600000", "SHARED")
+        top.sees("> pool", "a and 1 other")
+        top.type(b"by")
+        top.sees("pool was broken, held by a and 1 other", "LOCKS    0 held")
+        top.type(b"b")
+        top.sees("no lock is selected")
+        client("LOCK.ACQUIRE", "late", "a", "LEASE", "600000")
+        top.sees("> late")
+        server.kill()
+        top.sees("; trying again")
+        top.type(b"by")
+        top.sees("late was not broken: " + address)
+        top.type(b"q")
+        assert top.ended() == 0
+
+
+def test_what_is_refused_is_said():
+    with served() as (_, client, address):
+        admin = client.open()
+        admin.call("ACL", "SETUSER", "reader", "on", ">r", "+@all", "-lock.break", "~*")
+        admin.call("ACL", "SETUSER", "narrow", "on", ">n", "+@all", "~other:*")
+        client("LOCK.ACQUIRE", "build", "worker-1", "LEASE", "600000")
+        client("LOCK.ACQUIRE", "other:1", "worker-1", "LEASE", "900000")
+        with Terminal(address, "--user", "reader", "--pass", "r") as top:
+            top.selects("build")
+            top.type(b"by")
+            top.sees("build was not broken: NOPERM", "lock.break")
+            top.type(b"q")
+            assert top.ended() == 0
+        # Of the other lock no more than its name may be known.
+        with Terminal(address, "--user", "narrow", "--pass", "n") as top:
+            top.sees("NOPERM", "other:1")
+            top.type(b"g" + b"j" * 2 + b"b")
+            top.sees("build cannot be broken from here: NOPERM")
+            top.type(b"q")
+            assert top.ended() == 0
+        assert client("LOCK.INFO", "build")[1]
 
 
 def test_sizes():
@@ -194,7 +305,7 @@ def test_keys_and_signals():
                 assert top.ended() == 0, number
         with Terminal(address, "--every", "600") as top:
             top.sees("LOCKS")
-            top.type(b"\x1b[A\x1bOq\x1b[3;5q")  # keys that mean nothing
+            top.type(b"\x1b[Z\x1bOq\x1b[3;5q")  # keys that mean nothing
             seen = len(PICTURE.findall(top.data))
             top.type(b" ")
             until(lambda: top.lines() and len(PICTURE.findall(top.data)) > seen, "space looks again")
@@ -209,6 +320,10 @@ def test_ctrl_z_gives_the_terminal_back():
         # A group without a parent in its session is not stopped by the system: it goes on at once.
         until(lambda: top.read() or top.data.count(ENTER) == 2, "it goes on")
         assert top.data.count(LEAVE) == 1
+        top.sees("LOCKS")
+        top.process.send_signal(signal.SIGTSTP)
+        until(lambda: top.read() or top.data.count(ENTER) == 3, "it goes on again")
+        assert top.data.count(LEAVE) == 2
         top.sees("LOCKS")
         top.type(b"q")
         assert top.ended() == 0
@@ -229,20 +344,21 @@ def test_colours():
 def test_hostile_names():
     names = [b"evil\x1b[2J\x1b]0;title\x07", "\u202egnol \u05d0".encode(), b"\xff\xfe\x00\xc3(", b"a\r\nb", b"n" * 6000,
              "\u0065\u0301\u200b\U000e0001".encode()]
-    with served() as (_, client, address), Terminal(address, rows=40, columns=200) as top:
+    with served() as (_, client, address):
         for name in names:
             client("LOCK.ACQUIRE", name, name[:1024], "LEASE", "60000", "LABEL", name[:60])
         client("CONFIG", "SET", "slowlog-log-slower-than", "0")
         client("SET", b"slow\x1b[31m", b"\x9b\xe2\x80\xae")
         client("CONFIG", "SET", "slowlog-log-slower-than", "10000000")
-        top.sees("LOCKS    6 held", "evil\\x1b[2J\\x1b]0;title\\x07", "\\u{202e}gnol \\u{5d0}", "\\xff\\xfe\\x00\\xc3(",
-                 "a\\r\\nb", "nnnn~", "name of 6000 bytes", "e\\u{301}\\u{200b}\\u{e0001}", "SLOW",
-                 "SET slow\\x1b[31m \\x9b\\u{202e}")
-        drawn = top.data.decode()
-        for text in ("\x07", "\u202e", "\u05d0", "\u0301", "\u200b", "\U000e0001", "\x1b]", "\x1b[31m"):
-            assert text not in drawn, repr(text)
-        top.type(b"q")
-        assert top.ended() == 0
+        with Terminal(address, rows=40, columns=200) as top:
+            top.sees("LOCKS    6 held", "evil\\x1b[2J\\x1b]0;title\\x07", "\\u{202e}gnol \\u{5d0}", "\\xff\\xfe\\x00\\xc3(",
+                     "a\\r\\nb", "nnnn…nnnn", "6000 bytes long", "e\\u{301}\\u{200b}\\u{e0001}", "SLOW",
+                     "SET slow\\x1b[31m \\x9b\\u{202e}")
+            drawn = top.data.decode()
+            for text in ("\x07", "\u202e", "\u05d0", "\u0301", "\u200b", "\U000e0001", "\x1b]", "\x1b[31m"):
+                assert text not in drawn, repr(text)
+            top.type(b"q")
+            assert top.ended() == 0
 
 
 def test_names_of_a_megabyte():
@@ -252,7 +368,7 @@ def test_names_of_a_megabyte():
         for i in range(40):
             connection.call("LOCK.ACQUIRE", b"%02d" % i + b"n" * (1 << 20), "me", "LEASE", "600000")
         connection.call("LOCK.ACQUIRE", "small", "me", "LEASE", "600000")
-        top.sees("41 held", "name of 1.0M byt")
+        top.sees("41 held", "1.0M bytes long")
         top.type(b"q")
         assert top.ended() == 0
 
@@ -354,6 +470,28 @@ def test_a_page():
         for words in ([":nowhere"], [address, "--every", "0"], [address, "--every"], [address, "--db", "-1"],
                       [address, "more"]):
             assert page(*words)[0] == 2, words
+
+
+def test_addresses():
+    with served() as (server, client, _):
+        admin = client.open()
+        admin.call("ACL", "SETUSER", "me", "on", ">w@rd", "+@all", "~*")
+        admin.call("SELECT", "3")
+        admin.call("LOCK.ACQUIRE", "in-three", "me", "LEASE", "60000")
+        port = server.port
+        for address in (str(port), f"localhost:{port}", f"127.0.0.1:{port}", f"redis://127.0.0.1:{port}",
+                        "unix:" + server.socket_path):
+            code, out, errors = page(address)
+            assert code == 0 and "LOCKS    1 held" in out and "\nin-three" not in out, (address, code, out, errors)
+        code, out, errors = page(f"redis://me:w%40rd@localhost:{port}/3")
+        assert code == 0 and "\nin-three" in out and "w@rd" not in out, (code, out, errors)
+        assert page(f"redis://me:wrong@localhost:{port}/3")[0] == 1
+        assert page("redis://localhost:no")[0] == 2
+        with Terminal(f"redis://me:w%40rd@localhost:{port}/3") as top:
+            top.selects("in-three")
+            assert b"w@rd" not in top.data and b"w%40rd" not in top.data
+            top.type(b"q")
+            assert top.ended() == 0
 
 
 def test_redis():

@@ -4,271 +4,248 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "protocol/text/concat.h"
 #include "server/program/top/figures.h"
 #include "server/program/top/lock_table.h"
+#include "server/program/top/server_lines.h"
 
 namespace sluice {
 namespace {
 
-// A turn, or a lateness, that others notice.
-constexpr int64_t kLongTurnUs = 10'000;
-constexpr int64_t kLateMs = 100;
-constexpr size_t kLabelColumns = 9;    // columns of the first word of a line
-constexpr size_t kRowsForLimits = 16;  // with fewer there is no line for each algorithm
-constexpr size_t kRowsForSlow = 20;    // and no slow log
+using Mode = TopState::Mode;
+using DrawnLines = std::vector<ScreenLine>;
+
 constexpr size_t kRowsForMoreSlow = 40;
 constexpr size_t kSlowShown = 2, kMoreSlowShown = 5;
+// The sentence above the last line takes no more than one row in five of a small screen.
+constexpr size_t kRowsForASentence = 5, kSentenceRowsMax = 3;
 
-// INFO has their counts as limits_window, limits_rolling ...
-constexpr std::string_view kAlgorithms[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
+constexpr std::string_view kKeysInShort = "? shows the keys";
+constexpr std::string_view kKeys = "q quits, / searches, b breaks a lock, ? shows the keys";
+constexpr std::string_view kKeysInSearch = "Enter keeps it, Esc shows all again";
+constexpr std::string_view kHelpLines[][2] = {
+    {"Up, k   Down, j", "the lock above, below"},
+    {"PgUp   PgDn", "a page up, down"},
+    {"g, Home   G, End", "the first, the last"},
+    {"/", "only names with a part; Esc shows all"},
+    {"b", "breaks the selected lock, if you say y"},
+    {"space", "looks again at once"},
+    {"q, Ctrl-C", "quits; Ctrl-Z stops"},
+};
+constexpr size_t kHelpKeyColumns = 18;
+
+void Append(DrawnLines lines, DrawnLines& to) {
+  for (ScreenLine& line : lines) to.push_back(std::move(line));
+}
+
+// What stands above the table, and behind it, as far as the table leaves room.
+struct Surroundings {
+  DrawnLines clients, turns, disk, limits, algorithms, slow;
+
+  size_t rows() const {
+    return clients.size() + turns.size() + disk.size() + limits.size() + algorithms.size() +
+           slow.size();
+  }
+
+  // Leaves out what is worth least until no more rows are taken. What tells of trouble goes last.
+  void FitIn(size_t rows_max) {
+    while (rows() > rows_max && slow.size() > 2) slow.pop_back();
+    if (rows() > rows_max) slow.clear();
+    while (rows() > rows_max && !algorithms.empty()) algorithms.pop_back();
+    for (DrawnLines* const lines : {&turns, &limits, &disk, &clients}) {
+      const bool is_well = lines->empty() || lines->front().tone == Tone::kPlain ||
+                           lines->front().tone == Tone::kTitle;
+      if (rows() > rows_max && is_well) lines->clear();
+    }
+    for (DrawnLines* const lines : {&turns, &clients, &disk})
+      while (rows() > rows_max && !lines->empty()) lines->pop_back();
+  }
+};
 
 class Page {
  public:
-  Page(const TopFacts& facts, const TopFacts* before, ScreenSize size, TerminalText terminal)
-      : facts_(facts),
-        info_(facts.info),
-        before_(before ? &before->info : nullptr),
-        passed_ms_(before ? facts.at_ms - before->at_ms : 0),
+  Page(const TopView& view, const TopFacts& facts, ScreenSize size, TerminalText terminal)
+      : view_(view),
+        state_(view.state ? *view.state : nobody_),
+        facts_(facts),
         size_(size),
-        terminal_(terminal) {}
+        terminal_(terminal),
+        server_(facts, view.before, size.columns, terminal),
+        list_(LocksInOrder(facts.locks, state_.part)) {
+    picture_.window = state_.window;
+  }
 
-  // Everything but the last line, for which there is room.
-  std::vector<ScreenLine> Lines() {
-    DrawServer();
-    if (info_.empty()) return std::move(lines_);
-    DrawClients();
-    DrawTurns();
-    DrawDisk();
-    DrawLimits();
-    const std::vector<ScreenLine> slow = SlowLines();
-    DrawLocks(slow.size());
-    for (const ScreenLine& line : slow) lines_.push_back(line);
-    if (lines_.size() >= size_.rows) lines_.resize(size_.rows - 1);
-    return std::move(lines_);
+  TopPicture Drawn() {
+    Append({server_.Title()}, picture_.lines);
+    DrawnLines below = Sentence();
+    Append(LastLine(), below);
+    if (view_.state && state_.mode == Mode::kHelp) {
+      DrawHelp();
+    } else if (!facts_.info.empty()) {
+      DrawAll(below.size());
+    }
+    // Facts that may be outdated are faint.
+    for (ScreenLine& line : picture_.lines) {
+      const bool is_marked = line.tone == Tone::kTitle || line.tone == Tone::kSelected;
+      if (!view_.trouble.empty() && !is_marked) line.tone = Tone::kFaint;
+    }
+    // Sentences stand at the same place whatever is above; a page ends where its text does.
+    const size_t room = size_.rows - std::min(size_.rows, below.size());
+    if (view_.state || picture_.lines.size() > room) picture_.lines.resize(room);
+    Append(std::move(below), picture_.lines);
+    return std::move(picture_);
   }
 
  private:
   RowText Row() const { return RowText(size_.columns, terminal_); }
-  void Say(std::string_view label, std::string_view text, Tone tone = Tone::kPlain) {
-    lines_.push_back({Row().Cell(label, kLabelColumns).Add(text).Take(), tone});
-  }
-  ScreenLine Bar(std::string_view label, std::string_view text) const {
-    return {Row().Cell(label, kLabelColumns).Add(text).Fill().Take(), Tone::kTitle};
-  }
-  int64_t Number(std::string_view field) const { return info_.NumberOr0(field); }
-  std::string Count(std::string_view field) const { return CountText(Number(field)); }
+  size_t SelectedAt() const { return std::min(state_.selected_at, list_.size() - 1); }
+  size_t RowsOfTable() const;
+  void DrawAll(size_t rows_below);
+  DrawnLines Table(size_t rows);
+  ScreenLine More() const;
+  void DrawHelp();
+  DrawnLines Sentence() const;
+  DrawnLines LastLine() const;
 
-  std::string Counted(std::string_view what, int64_t now, std::optional<int64_t> before) const;
-  std::string Counted(std::string_view what, std::string_view field) const {
-    return Counted(what, Number(field), before_ ? before_->Number(field) : std::nullopt);
-  }
-
-  void DrawServer();
-  void DrawClients();
-  void DrawTurns();
-  void DrawDisk();
-  std::string LogText() const;
-  std::string SnapshotText() const;
-  void DrawLimits();
-  void DrawAlgorithms();
-  void DrawLocks(size_t rows_behind);
-  std::vector<ScreenLine> SlowLines() const;
-
+  const TopState nobody_;
+  const TopView& view_;
+  const TopState& state_;
   const TopFacts& facts_;
-  const InfoFields& info_;
-  const InfoFields* const before_;
-  const int64_t passed_ms_;
   const ScreenSize size_;
   const TerminalText terminal_;
-  std::vector<ScreenLine> lines_;
+  const ServerLines server_;
+  const LockList list_;
+  TopPicture picture_;
 };
 
-// --- what it is, and how
+// --- the table and what is around it
 
-// A number counted since the start: by the second, if it is known what it was before.
-std::string Page::Counted(std::string_view what, int64_t now, std::optional<int64_t> before) const {
-  if (!before || passed_ms_ <= 0 || now < *before) return Concat(CountText(now), ' ', what);
-  const double rate = static_cast<double>(now - *before) * 1000 / static_cast<double>(passed_ms_);
-  return Concat(RateText(rate), ' ', what, "/s");
+// With its title, if there were no end of room.
+size_t Page::RowsOfTable() const {
+  if (list_.empty() && state_.part.empty()) return 0;
+  size_t rows = 1 + (!state_.part.empty() || !facts_.has_all_locks);
+  for (const LockFacts* const lock : list_) rows += RowsOf(*lock);
+  return rows;
 }
 
-void Page::DrawServer() {
-  const std::string_view ours = info_.Text("sluice_version");
-  std::string name = "sluice top";
-  if (!info_.empty()) name = Concat("redis ", info_.Text("redis_version"));
-  if (!ours.empty()) name = Concat("sluice ", ours, " (", name, ')');
-  ConcatTo(name, "   ", facts_.address);
-  if (info_.Has("test_double")) name += "   test double";
-  if (!info_.empty()) ConcatTo(name, "   up ", DurationText(Number("uptime_in_seconds") * 1000));
-  lines_.push_back({Row().Add(name).Fill().Take(), Tone::kTitle});
+void Page::DrawAll(size_t rows_below) {
+  DrawnLines bar = server_.LocksBar();
+  const size_t taken = picture_.lines.size() + bar.size() + rows_below;
+  const size_t room = size_.rows - std::min(size_.rows, taken);
+  const size_t wanted = std::min({RowsOfTable(), room, std::max<size_t>(size_.rows / 2, 3)});
+  Surroundings around{
+      .clients = server_.Clients(),
+      .turns = server_.Turns(),
+      .disk = server_.Disk(),
+      .limits = server_.LimitsBar(),
+      .algorithms = server_.Algorithms(),
+      .slow = server_.Slow(size_.rows < kRowsForMoreSlow ? kSlowShown : kMoreSlowShown)};
+  around.FitIn(room - wanted);
+  const size_t rows_of_table = room - around.rows();
+  for (DrawnLines* const lines :
+       {&around.clients, &around.turns, &around.disk, &around.limits, &around.algorithms, &bar})
+    Append(std::move(*lines), picture_.lines);
+  Append(Table(rows_of_table), picture_.lines);
+  Append(std::move(around.slow), picture_.lines);
 }
 
-void Page::DrawClients() {
-  const int64_t bound = Number("maxmemory");
-  const int64_t used = Number("used_memory");
-  std::string memory = BytesText(used);
-  if (bound > 0) ConcatTo(memory, " of ", BytesText(bound));
-  Say("clients",
-      Concat(Count("connected_clients"), ", ", Count("blocked_clients"), " blocked   ",
-             Count("instantaneous_ops_per_sec"), " commands/s   memory ", memory, ", resident ",
-             BytesText(Number("used_memory_rss"))),
-      bound > 0 && used >= bound ? Tone::kWarning : Tone::kPlain);
-}
-
-void Page::DrawTurns() {
-  if (!info_.Has("turn_cpu_us_p999")) return;
-  const int64_t turn_us = Number("turn_cpu_us_p999");
-  const int64_t late_ms = Number("expiry_lateness_ms_p999");
-  Say("turns",
-      Concat("p99.9 ", MicrosText(turn_us), ", longest ", MicrosText(Number("turn_cpu_us_max")),
-             "   expiry late p99.9 ", DurationText(late_ms), ", most ",
-             DurationText(Number("expiry_lateness_ms_max"))),
-      turn_us >= kLongTurnUs || late_ms >= kLateMs ? Tone::kWarning : Tone::kPlain);
-}
-
-std::string Page::LogText() const {
-  if (info_.Text("aof_enabled") != "1") return "log off";
-  return Concat("log ", info_.Text("aof_last_write_status") == "err" ? "FAILED" : "ok", ", ",
-                BytesText(Number("aof_current_size")), ", ", BytesText(Number("aof_buffer_length")),
-                " to write",
-                info_.Text("aof_rewrite_in_progress") == "1" ? ", is being rewritten" : "");
-}
-
-std::string Page::SnapshotText() const {
-  if (info_.Text("rdb_bgsave_in_progress") == "1") {
-    return Concat("snapshot runs, ", Count("current_save_keys_processed"), " of ",
-                  Count("current_save_keys_total"), " keys");
-  }
-  const std::string changes = Concat(Count("rdb_changes_since_last_save"), " changes since");
-  if (info_.Text("rdb_last_bgsave_status") == "err") return Concat("snapshot FAILED, ", changes);
-  if (Number("rdb_saves") == 0) return Concat("no snapshot yet, ", changes, " the start");
-  const int64_t now_s = Number("server_time_usec") / 1'000'000;
-  const int64_t age_s = std::max<int64_t>(0, now_s - Number("rdb_last_save_time"));
-  return Concat("snapshot ", DurationText(age_s * 1000), " ago, ", changes);
-}
-
-void Page::DrawDisk() {
-  if (info_.Text("loading") == "1") {
-    return Say("disk",
-               Concat("LOADING its data: ", info_.Text("loading_loaded_perc"), "% of ",
-                      BytesText(Number("loading_total_bytes")), ", some ",
-                      DurationText(Number("loading_eta_seconds") * 1000), " left"),
-               Tone::kWarning);
-  }
-  const bool is_faulty = info_.Text("aof_last_write_status") == "err" ||
-                         info_.Text("aof_last_bgrewrite_status") == "err" ||
-                         info_.Text("rdb_last_bgsave_status") == "err";
-  Say("disk", Concat(LogText(), "   ", SnapshotText()), is_faulty ? Tone::kBad : Tone::kPlain);
-}
-
-// --- limiters
-
-void Page::DrawLimits() {
-  if (!info_.Has("limits_taken")) return;
-  lines_.push_back(
-      Bar("LIMITS",
-          Concat(Counted("taken", "limits_taken"), ", ", Counted("refused", "limits_refused"), ", ",
-                 Count("limits_waiting"), " wait, ", Count("limit_policies"), " policies")));
-  if (size_.rows >= kRowsForLimits) DrawAlgorithms();
-}
-
-// Algorithms that were ever asked for; the ones that refused most stand first.
-void Page::DrawAlgorithms() {
-  struct Decided {
-    std::string_view name;
-    int64_t taken, refused;
-  };
-  std::vector<Decided> all;
-  for (const std::string_view name : kAlgorithms) {
-    const std::string field = Concat("limits_", name);
-    const Decided each{name, info_.Part(field, "taken").value_or(0),
-                       info_.Part(field, "refused").value_or(0)};
-    if (each.taken > 0 || each.refused > 0) all.push_back(each);
-  }
-  std::ranges::stable_sort(all, std::greater{}, &Decided::refused);
-  for (const Decided& each : all) {
-    const std::string field = Concat("limits_", each.name);
-    const auto before = [&](std::string_view part) {
-      return before_ ? before_->Part(field, part) : std::nullopt;
-    };
-    Say(each.name, Concat(Counted("taken", each.taken, before("taken")), ", ",
-                          Counted("refused", each.refused, before("refused"))));
-  }
-}
-
-// --- locks
-
-void Page::DrawLocks(size_t rows_behind) {
-  if (!info_.Has("locks_held")) {
-    return Say("", Concat("This server has no locks and limiters of its own."), Tone::kFaint);
-  }
-  const int64_t held = Number("locks_held");
-  const auto looked_at = static_cast<int64_t>(facts_.locks.size());
-  const std::string part =
-      looked_at < held ? Concat(" (", CountText(looked_at), " looked at)") : std::string();
-  lines_.push_back(Bar("LOCKS", Concat(CountText(held), " held", part, ", ", Count("locks_waiting"),
-                                       " wait, ", Counted("granted", "locks_granted"), ", ",
-                                       Counted("expired", "locks_expired"), ", ",
-                                       Counted("deadlocks", "locks_deadlocks"))));
-  if (Number("locks_restart_grace") != 0) {
-    Say("",
-        Concat("after a restart: locks of unknown owners are held back for ",
-               DurationText(Number("locks_restart_grace_left_ms"))),
-        Tone::kWarning);
-  }
-  const size_t taken = lines_.size() + rows_behind + 1;
-  if (looked_at == 0 || taken >= size_.rows) return;
-  for (ScreenLine& line : LockTable(facts_.locks, size_.rows - taken, size_.columns, terminal_))
-    lines_.push_back(std::move(line));
-}
-
-// --- the slow log
-
-std::vector<ScreenLine> Page::SlowLines() const {
-  std::vector<ScreenLine> lines;
-  if (size_.rows < kRowsForSlow || facts_.slow.empty()) return lines;
-  lines.push_back(Bar("SLOW", "what took longest, newest first"));
-  const size_t most = size_.rows < kRowsForMoreSlow ? kSlowShown : kMoreSlowShown;
-  for (const SlowFacts& slow : facts_.slow) {
-    if (lines.size() > most) break;
-    const int64_t ago_s = Number("server_time_usec") / 1'000'000 - slow.unix_s;
-    RowText row = Row();
-    row.Cell(MicrosText(slow.micros), kLabelColumns)
-        .Cell(Concat(DurationText(std::max<int64_t>(0, ago_s) * 1000), " ago"), kLabelColumns + 2);
-    for (const std::string& word : slow.words) row.Add(word).Add(" ");
-    lines.push_back({row.Take()});
-  }
+DrawnLines Page::Table(size_t rows) {
+  if (RowsOfTable() == 0 || rows < 2) return {};
+  // The title, a lock, and only then the line on those that are hidden.
+  const bool has_more =
+      rows > 2 && (RowsOfTable() > rows || !state_.part.empty() || !facts_.has_all_locks);
+  const size_t rows_of_locks = rows - 1 - has_more;
+  const LockWindow window = WindowOn(list_, state_.selected_at, state_.window.first, rows_of_locks);
+  picture_.window = window;
+  LockTableView table{.locks = std::span(list_).subspan(window.first, window.count),
+                      .rows = 1 + rows_of_locks,
+                      .columns = size_.columns};
+  if (view_.state) table.selected = list_.empty() ? 0 : SelectedAt() - window.first;
+  DrawnLines lines = LockTable(table, terminal_);
+  if (has_more) lines.push_back(More());
   return lines;
 }
 
-// The trouble, the note on missing facts, or the keys there are; empty: nothing.
-ScreenLine LastLine(const TopView& view, ScreenSize size, TerminalText terminal) {
-  const auto line = [&](std::string_view text, Tone tone) -> ScreenLine {
-    return {RowText(size.columns, terminal).Add(text).Take(), tone};
-  };
-  if (!view.trouble.empty()) return line(view.trouble, Tone::kBad);
-  if (view.now && !view.now->note.empty()) return line(view.now->note, Tone::kWarning);
-  return line(view.keys, Tone::kFaint);
+// Which names are shown, how many are out of view, and whether there are others.
+ScreenLine Page::More() const {
+  const auto count = [](size_t n) { return CountText(static_cast<int64_t>(n)); };
+  std::vector<std::string> parts;
+  const size_t above = picture_.window.first;
+  const size_t below = list_.size() - above - picture_.window.count;
+  parts.push_back(Concat(count(above), " above, ", count(below), " below"));
+  const std::string_view why = facts_.is_listing ? " listed so far" : " listed, / finds others";
+  if (!facts_.has_all_locks) parts.push_back(Concat(count(facts_.locks.size()), why));
+  if (!state_.part.empty()) parts.push_back(Concat(count(list_.size()), " with ", state_.part));
+  RowText row = Row();
+  row.Add("  ");
+  for (const std::string& part : parts)
+    row.Add(&part == &parts.front() ? "" : "   ").Name(part, row.left());
+  return {row.Take(), Tone::kFaint};
+}
+
+// --- below
+
+void Page::DrawHelp() {
+  for (const auto& [keys, meaning] : kHelpLines)
+    picture_.lines.push_back({Row().Cell("", 1).Cell(keys, kHelpKeyColumns).Add(meaning).Take()});
+}
+
+// A question, a letter that is typed, what has come of a key, or the selected lock in full.
+DrawnLines Page::Sentence() const {
+  if (!view_.state || facts_.info.empty() || state_.mode == Mode::kHelp) return {};
+  std::string text;
+  Tone tone = Tone::kPlain;
+  if (state_.mode == Mode::kQuestion) {
+    text = QuestionText(state_.order);
+    tone = Tone::kWarning;
+  } else if (state_.mode == Mode::kSearch) {
+    text = Concat("/", state_.part, "_");
+  } else if (!state_.message.empty()) {
+    text = state_.message;
+    tone = state_.is_message_bad ? Tone::kBad : Tone::kPlain;
+  } else if (!list_.empty()) {
+    const LockFacts& lock = *list_[SelectedAt()];
+    text = lock.name;
+    const std::string holder = HolderText(lock);
+    if (!holder.empty()) ConcatTo(text, ", held by ", holder);
+  }
+  const size_t rows = std::clamp<size_t>(size_.rows / kRowsForASentence, 1, kSentenceRowsMax);
+  DrawnLines lines;
+  for (std::string& line : ShownLines(text, size_.columns, rows, terminal_))
+    lines.push_back({std::move(line), tone});
+  return lines;
+}
+
+// The trouble, the note on missing facts, or the keys there are.
+DrawnLines Page::LastLine() const {
+  DrawnLines lines;
+  if (!view_.trouble.empty()) {
+    for (std::string& line : ShownLines(view_.trouble, size_.columns, 2, terminal_))
+      lines.push_back({std::move(line), Tone::kBad});
+    return lines;
+  }
+  std::string_view text = facts_.note;
+  if (text.empty() && view_.state) {
+    text = state_.mode == Mode::kSearch ? kKeysInSearch : kKeys;
+    if (state_.mode == Mode::kHelp) text = "any key goes back";
+    if (!Fits(text, size_.columns, terminal_)) text = kKeysInShort;
+  }
+  if (!text.empty())
+    lines.push_back({Row().Name(text, size_.columns).Take(),
+                     facts_.note.empty() ? Tone::kFaint : Tone::kWarning});
+  return lines;
 }
 
 }  // namespace
 
-std::vector<ScreenLine> Draw(const TopView& view, ScreenSize size, TerminalText terminal) {
+TopPicture Draw(const TopView& view, ScreenSize size, TerminalText terminal) {
   size.columns = std::max(size.columns, ScreenSize::kColumnsLeast);
   size.rows = std::max(size.rows, ScreenSize::kRowsLeast);
   const TopFacts nothing;
-  const TopFacts& facts = view.now ? *view.now : nothing;
-  std::vector<ScreenLine> lines = Page(facts, view.before, size, terminal).Lines();
-  // Facts that may be outdated are faint.
-  for (ScreenLine& line : lines) {
-    if (!view.trouble.empty() && line.tone != Tone::kTitle) line.tone = Tone::kFaint;
-  }
-  ScreenLine last = LastLine(view, size, terminal);
-  if (!last.text.empty()) lines.push_back(std::move(last));
-  return lines;
+  return Page(view, view.now ? *view.now : nothing, size, terminal).Drawn();
 }
 
 }  // namespace sluice

@@ -18,10 +18,13 @@ struct WaiterFacts {
 
 struct LockFacts {
   std::string name;
-  bool is_known = false;  // false: the server was not asked for more than its name
+  bool is_waited_for = false;
+  bool is_known = false;  // false: all below is missing
+  std::string obstacle;   // why it cannot be known; empty: the server has not been asked yet
   std::string mode;
   std::string owner;  // of the first holder
   std::string label;
+  int64_t token = 0;  // of the first holder
   int64_t holders = 0;
   int64_t lease_ms = 0;  // of the holder whose lease ends first; -1: it is bound to a connection
   int64_t waiters = 0;
@@ -42,9 +45,12 @@ struct TopFacts {
   std::string address;
   int64_t at_ms = 0;  // of a steady clock: when it was asked
   InfoFields info;
-  std::vector<LockFacts> locks;  // no more than are asked for at once
-  std::vector<SlowFacts> slow;   // newest first
-  std::string note;              // what the server does not tell, and why; empty: it tells all
+  // Those that are waited for come first, the longest wait before all others; then by their names.
+  std::vector<LockFacts> locks;
+  bool is_listing = false;      // the server has not told all names yet
+  bool has_all_locks = true;    // false: it has not, or they are too many
+  std::vector<SlowFacts> slow;  // newest first
+  std::string note;             // what the server does not tell, and why; empty: it tells all
 };
 
 }  // namespace sluice

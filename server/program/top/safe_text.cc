@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -139,25 +140,111 @@ Piece NextPiece(std::string_view bytes, TerminalText terminal) {
   return {{text, text.size()}, code->length};
 }
 
+using Pieces = std::vector<ShownText>;
+
+size_t ColumnsOf(const Pieces& pieces) {
+  size_t columns = 0;
+  for (const ShownText& piece : pieces) columns += piece.columns;
+  return columns;
+}
+
+std::string TextOf(const Pieces& pieces) {
+  std::string text;
+  for (const ShownText& piece : pieces) text += piece.text;
+  return text;
+}
+
+// As many as there is room for; their bytes are taken off.
+Pieces TakePieces(std::string_view& bytes, size_t columns_max, TerminalText terminal) {
+  Pieces pieces;
+  for (size_t left = columns_max; !bytes.empty();) {
+    Piece piece = NextPiece(bytes, terminal);
+    if (piece.shown.columns > left) break;
+    left -= piece.shown.columns;
+    pieces.push_back(std::move(piece.shown));
+    bytes.remove_prefix(piece.length);
+  }
+  return pieces;
+}
+
+// The last ones, as many as there is room for. No more bytes are looked at than they may have.
+Pieces LastPieces(std::string_view bytes, size_t columns_max, TerminalText terminal) {
+  constexpr size_t kLengthMax = 4;
+  if (bytes.size() > columns_max * kLengthMax)
+    bytes.remove_prefix(bytes.size() - columns_max * kLengthMax);
+  // The first character may have been cut in two.
+  for (size_t i = 1; i < kLengthMax && !bytes.empty() && (bytes[0] & 0xc0) == 0x80; ++i)
+    bytes.remove_prefix(1);
+  Pieces pieces = TakePieces(bytes, SIZE_MAX, terminal);
+  size_t columns = ColumnsOf(pieces);
+  auto first = pieces.begin();
+  for (; columns > columns_max; ++first) columns -= first->columns;
+  pieces.erase(pieces.begin(), first);
+  return pieces;
+}
+
+// All, or those of both ends and a sign between them.
+Pieces NamePieces(std::string_view bytes, size_t columns_max, TerminalText terminal) {
+  const bool is_ascii = terminal == TerminalText::kAscii;
+  const ShownText gap = is_ascii ? ShownText{"...", 3} : ShownText{"\xe2\x80\xa6", 1};
+  std::string_view left = bytes;
+  Pieces pieces = TakePieces(left, columns_max, terminal);
+  if (left.empty() || columns_max < gap.columns + 2) return pieces;
+  const size_t of_tail = (columns_max - gap.columns) / 2;
+  pieces = TakePieces(bytes, columns_max - gap.columns - of_tail, terminal);
+  pieces.push_back(gap);
+  for (ShownText& piece : LastPieces(bytes, of_tail, terminal)) pieces.push_back(std::move(piece));
+  return pieces;
+}
+
+// Lines of at most so many columns.
+std::vector<std::string> Broken(const Pieces& pieces, size_t columns, bool at_spaces) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < pieces.size();) {
+    size_t end = at, behind_space = at;
+    for (size_t left = columns; end < pieces.size() && pieces[end].columns <= left; ++end) {
+      left -= pieces[end].columns;
+      if (pieces[end].text == " ") behind_space = end + 1;
+    }
+    if (end < pieces.size() && at_spaces && behind_space > at) end = behind_space;
+    if (end == at) return lines;  // there is no room for a single one
+    lines.push_back(TextOf({pieces.begin() + static_cast<ptrdiff_t>(at),
+                            pieces.begin() + static_cast<ptrdiff_t>(end)}));
+    at = end;
+  }
+  return lines;
+}
+
 }  // namespace
 
 ShownText Shown(std::string_view bytes, size_t columns_max, TerminalText terminal) {
-  ShownText all;
-  ShownText cut;  // as much as leaves room for the sign that there is more
-  while (!bytes.empty()) {
-    const Piece piece = NextPiece(bytes, terminal);
-    if (all.columns + piece.shown.columns > columns_max) {
-      if (columns_max == 0) return {};
-      cut.text += kCut;
-      ++cut.columns;
-      return cut;
-    }
-    all.text += piece.shown.text;
-    all.columns += piece.shown.columns;
-    if (all.columns < columns_max) cut = all;
-    bytes.remove_prefix(piece.length);
+  std::string_view left = bytes;
+  Pieces pieces = TakePieces(left, columns_max, terminal);
+  if (!left.empty() && columns_max > 0) {
+    pieces = TakePieces(bytes, columns_max - 1, terminal);
+    pieces.push_back({std::string(1, kCut), 1});
   }
-  return all;
+  return {TextOf(pieces), ColumnsOf(pieces)};
+}
+
+bool Fits(std::string_view bytes, size_t columns, TerminalText terminal) {
+  TakePieces(bytes, columns, terminal);
+  return bytes.empty();
+}
+
+ShownText ShownName(std::string_view bytes, size_t columns_max, TerminalText terminal) {
+  const Pieces pieces = NamePieces(bytes, columns_max, terminal);
+  return {TextOf(pieces), ColumnsOf(pieces)};
+}
+
+std::vector<std::string> ShownLines(std::string_view bytes, size_t columns, size_t lines_max,
+                                    TerminalText terminal) {
+  const size_t room = columns * lines_max;
+  std::vector<std::string> lines = Broken(NamePieces(bytes, room, terminal), columns, true);
+  // A line has a gap at its end where the next piece takes more columns than are left.
+  for (size_t less = 0; lines.size() > lines_max && less < room; ++less)
+    lines = Broken(NamePieces(bytes, room - less, terminal), columns, false);
+  return lines;
 }
 
 std::string HarmlessLine(std::string_view text, TerminalText terminal) {

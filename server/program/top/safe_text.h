@@ -9,13 +9,15 @@
 //   U+202E, U+05D0  \u{202e}        direction marks, letters from right to left, combining signs
 //   a \ b           a\\b            so that what is written out cannot be imitated
 //
-// A text that does not fit ends with "~". Where the terminal takes no UTF-8 all but ASCII is
-// written out.
+// A text that does not fit ends with "~", and a name loses its middle, as its end tells as much as
+// its begin: "lock:us…:17", or "lock:u...:17" where the terminal takes no UTF-8. There all but
+// ASCII is written out.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice {
 
@@ -29,7 +31,15 @@ struct ShownText {
 
 // Looks at no more bytes than may be shown, however long `bytes` is.
 ShownText Shown(std::string_view bytes, size_t columns_max, TerminalText terminal);
-// The same, filled up with spaces to exactly so many columns.
+// Whether Shown shows all of it.
+bool Fits(std::string_view bytes, size_t columns, TerminalText terminal);
+// The same, but what does not fit loses its middle.
+ShownText ShownName(std::string_view bytes, size_t columns_max, TerminalText terminal);
+// Lines of at most so many columns, broken behind a space where that takes no more lines than there
+// may be. A text that needs more loses its middle.
+std::vector<std::string> ShownLines(std::string_view bytes, size_t columns, size_t lines_max,
+                                    TerminalText terminal);
+// What Shown shows, filled up with spaces to exactly so many columns.
 std::string Cell(std::string_view bytes, size_t columns, TerminalText terminal);
 
 // Sentences of ours, with words of a server or a file in them: the same is written out, but for

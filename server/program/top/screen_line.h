@@ -13,7 +13,7 @@
 
 namespace sluice {
 
-enum class Tone : uint8_t { kPlain, kTitle, kFaint, kWarning, kBad };
+enum class Tone : uint8_t { kPlain, kTitle, kFaint, kWarning, kBad, kSelected };
 
 struct ScreenLine {
   std::string text;
@@ -39,6 +39,19 @@ class RowText {
     left_ -= columns;
     return *this;
   }
+  // A name, which loses its middle, not its end, where there is too little room.
+  RowText& Name(std::string_view bytes, size_t columns_max) {
+    const ShownText shown = ShownName(bytes, std::min(columns_max, left_), terminal_);
+    text_ += shown.text;
+    left_ -= shown.columns;
+    return *this;
+  }
+  RowText& NameCell(std::string_view bytes, size_t columns) {
+    const size_t behind = left_ - std::min(columns, left_);
+    Name(bytes, columns);
+    return Cell("", left_ - behind);
+  }
+  size_t left() const { return left_; }
   RowText& Fill() { return Cell("", left_); }
   std::string Take() { return std::move(text_); }
 

@@ -9,13 +9,14 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/program/top/figures.h"
 
 namespace sluice {
 namespace {
 
 // Positions in what LOCK.INFO, LOCK.WAITERS and SLOWLOG GET answer.
 enum InfoAt : size_t { kMode, kPermits, kToken, kHolders, kWaiters, kInfoParts };
-enum HolderAt : size_t { kOwner, kLeaseMs = 4, kLabel = 7, kHolderParts };
+enum HolderAt : size_t { kOwner, kHolderToken, kLeaseMs = 4, kLabel = 7, kHolderParts };
 enum WaiterAt : size_t { kWaiter, kWaitedMs = 2, kLeftMs, kWaiterParts };
 enum SlowAt : size_t { kUnixS = 1, kMicros, kWords, kSlowParts };
 
@@ -31,24 +32,25 @@ int64_t Sooner(int64_t a, int64_t b) {
   return std::min(a, b);
 }
 
-// Nothing: it is free by now, or the answer is none.
-std::optional<LockFacts> ReadLock(const std::string& name, const Reply& reply) {
-  if (reply.elements.size() < kInfoParts) return std::nullopt;
+// False: it is free by now, or the answer is none.
+bool ReadLock(const Reply& reply, LockFacts& lock) {
+  if (reply.elements.size() < kInfoParts) return false;
   const std::vector<Reply>& holders = reply.elements[kHolders].elements;
-  LockFacts lock{.name = name,
-                 .is_known = true,
-                 .mode = reply.elements[kMode].text,
-                 .holders = static_cast<int64_t>(holders.size()),
-                 .lease_ms = -1,
-                 .waiters = reply.elements[kWaiters].integer};
+  lock.is_known = true;
+  lock.mode = reply.elements[kMode].text;
+  lock.holders = static_cast<int64_t>(holders.size());
+  lock.lease_ms = -1;
+  lock.waiters = reply.elements[kWaiters].integer;
+  lock.is_waited_for = lock.waiters > 0;
   for (const Reply& holder : holders) {
     if (holder.elements.size() < kHolderParts) continue;
     lock.lease_ms = Sooner(lock.lease_ms, holder.elements[kLeaseMs].integer);
     if (&holder != &holders.front()) continue;
     lock.owner = holder.elements[kOwner].text;
+    lock.token = holder.elements[kHolderToken].integer;
     lock.label = holder.elements[kLabel].text;
   }
-  return lock;
+  return true;
 }
 
 void ReadWaiters(const Reply& reply, LockFacts& lock) {
@@ -70,11 +72,42 @@ void ReadSlow(const Reply& reply, TopFacts& facts) {
   }
 }
 
-// In short, as there is one line for all: NOPERM, LOADING.
-void Note(std::string_view what, const Reply& error, std::string& note) {
+// In short: NOPERM, LOADING.
+std::string_view InShort(const Reply& error) {
   const std::string_view text = error.text;
   const std::string_view code = text.substr(0, text.find(' '));
-  ConcatTo(note, note.empty() ? "" : "; ", what, ": ", code == "ERR" ? text : code);
+  return code == "ERR" ? text : code;
+}
+
+// There is one line for all.
+void Note(std::string_view what, const Reply& error, std::string& note) {
+  const std::string words = Concat(what, ": ", InShort(error));
+  if (note.find(words) == note.npos) ConcatTo(note, note.empty() ? "" : "; ", words);
+}
+
+// A pattern that all names with that part match.
+std::string PatternOf(std::string_view part) {
+  constexpr std::string_view kSigns = "*?[]^-\\";
+  std::string pattern = "*";
+  for (const char c : part) {
+    if (kSigns.find(c) != kSigns.npos) pattern += '\\';
+    pattern += c;
+  }
+  return pattern + "*";
+}
+
+// The locks that are asked for: those in view, then the first.
+std::vector<LockFacts*> ChosenFrom(std::vector<LockFacts>& locks, const TopQuery& query) {
+  const std::set<std::string_view> in_view(query.in_view.begin(), query.in_view.end());
+  std::vector<LockFacts*> chosen;
+  for (const bool is_in_view : {true, false}) {
+    for (LockFacts& lock : locks) {
+      if (chosen.size() == query.locks_max) return chosen;
+      if (lock.obstacle.empty() && in_view.contains(lock.name) == is_in_view)
+        chosen.push_back(&lock);
+    }
+  }
+  return chosen;
 }
 
 // The sections that every server has, and then ours.
@@ -82,29 +115,48 @@ constexpr std::string_view kSections[] = {"", "locks", "turns", "timers", "limit
 
 }  // namespace
 
-std::string TopSource::Look(TopFacts& facts) {
+std::string TopSource::Look(const TopQuery& query, TopFacts& facts) {
   is_refused_ = false;
   while (true) {
-    std::string fault = LookOnce(facts);
+    std::string fault = LookOnce(query, facts);
     if (fault.empty()) return fault;
     const bool is_too_large = link_ && link_->too_large();
     link_.reset();
-    if (!is_too_large || locks_at_once_ == 0) return fault;
+    if (!is_too_large || names_at_once_ == 0) return fault;
     // Names of a megabyte each, or locks with a hundred thousand holders: fewer of them.
-    locks_at_once_ /= 4;
+    names_at_once_ /= 4;
     facts = {.at_ms = facts.at_ms};
   }
 }
 
-std::string TopSource::LookOnce(TopFacts& facts) {
+std::string TopSource::LookOnce(const TopQuery& query, TopFacts& facts) {
   facts.address = target_.server;
-  std::set<std::string> names = std::exchange(in_view_, {});
-  if (locks_at_once_ == 0) names.clear();
   std::string fault = Begin();
-  if (fault.empty()) fault = LookAtAll(facts, names);
-  if (fault.empty()) fault = LookAtLocks(names, facts);
+  if (fault.empty()) fault = LookAtServer(facts);
+  if (fault.empty() && has_locks_) fault = ListLocks(query.part, facts);
+  if (fault.empty()) fault = LookAtLocks(query, facts);
   if (fault.empty()) fault = LookAtWaiters(facts);
   return fault;
+}
+
+TopSource::Outcome TopSource::Break(const BreakOrder& order) {
+  std::string fault = Begin();
+  if (!fault.empty()) return {false, Concat(order.name, " was not broken: ", fault)};
+  std::string request;
+  order.token == 0 ? Add(request, {"LOCK.BREAK", order.name})
+                   : Add(request, {"LOCK.BREAK", order.name, "TOKEN", Concat(order.token)});
+  std::vector<Reply> replies;
+  fault = Exchange(request, 1, replies);
+  if (!fault.empty()) {
+    link_.reset();
+    return {false, Concat("it is not known whether ", order.name, " was broken: ", fault)};
+  }
+  const Reply& reply = replies.front();
+  if (IsError(reply)) return {false, Concat(order.name, " was not broken: ", reply.text)};
+  const std::string holder = order.holder.empty() ? "anybody" : order.holder;
+  if (reply.integer == 0)
+    return {false, Concat(order.name, " was not held by ", holder, " any more")};
+  return {true, Concat(order.name, " was broken, held by ", holder)};
 }
 
 // --- the connection
@@ -115,7 +167,7 @@ std::string TopSource::Begin() {
   if (std::string fault = link->Connect(target_.server); !fault.empty()) return fault;
   link_ = std::move(link);
   has_locks_ = true;
-  cursor_ = "0";
+  walk_ = {};
   std::string requests;
   size_t count = 0;
   if (!target_.password.empty()) {
@@ -152,18 +204,14 @@ std::string TopSource::Exchange(std::string_view requests, size_t count,
 
 // --- what is asked
 
-std::string TopSource::LookAtAll(TopFacts& facts, std::set<std::string>& names) {
+std::string TopSource::LookAtServer(TopFacts& facts) {
   std::string requests;
   for (const std::string_view section : kSections)
     section.empty() ? Add(requests, {"INFO"}) : Add(requests, {"INFO", section});
   Add(requests, {"SLOWLOG", "GET", Concat(kSlowShown)});
-  size_t count = std::size(kSections) + 1;
-  const bool asks_locks = has_locks_ && locks_at_once_ > 0;
-  if (asks_locks) Add(requests, {"LOCK.LIST", cursor_, "COUNT", Concat(locks_at_once_)});
-  count += asks_locks;
-
   std::vector<Reply> replies;
-  if (std::string fault = Exchange(requests, count, replies); !fault.empty()) return fault;
+  if (std::string fault = Exchange(requests, std::size(kSections) + 1, replies); !fault.empty())
+    return fault;
   for (size_t i = 0; i < std::size(kSections); ++i) {
     if (!IsError(replies[i])) {
       facts.info.Add(replies[i].text);
@@ -172,51 +220,130 @@ std::string TopSource::LookAtAll(TopFacts& facts, std::set<std::string>& names) 
       return Concat(target_.server, ": ", replies[i].text);
     }
   }
-  const Reply& slow = replies[std::size(kSections)];
+  const Reply& slow = replies.back();
   IsError(slow) ? Note("SLOWLOG", slow, facts.note) : ReadSlow(slow, facts);
-  if (asks_locks) ReadNames(replies.back(), names, facts.note);
-  if (locks_at_once_ == 0) facts.note += "what it tells of locks is too large to be shown";
   return {};
 }
 
-void TopSource::ReadNames(const Reply& reply, std::set<std::string>& names, std::string& note) {
+// --- names
+
+std::string TopSource::ListLocks(const std::string& part, TopFacts& facts) {
+  if (names_at_once_ == 0) {
+    facts.note += "what it tells of locks is too large to be shown";
+    return {};
+  }
+  if (part_ != part) {
+    part_ = part;
+    walk_ = {};
+    listed_.clear();
+    has_been_around_ = false;
+  }
+  std::vector<std::string> waited;
+  std::string fault = ListWaited(waited, facts.note);
+  if (fault.empty()) fault = GoOn(facts.note);
+  if (!fault.empty()) return fault;
+  const std::set<std::string_view> is_waited_for(waited.begin(), waited.end());
+  std::set<std::string_view> others(listed_.begin(), listed_.end());
+  others.insert(walk_.names.begin(), walk_.names.end());
+  for (const std::string& name : waited)
+    facts.locks.push_back({.name = name, .is_waited_for = true});
+  for (const std::string_view name : others) {
+    if (!is_waited_for.contains(name)) facts.locks.push_back({.name = std::string(name)});
+  }
+  for (LockFacts& lock : facts.locks) {
+    const auto bytes = static_cast<int64_t>(lock.name.size());
+    if (lock.name.size() > kNameBytesMax) lock.obstacle = Concat(CountText(bytes), " bytes long");
+  }
+  facts.is_listing = !has_been_around_;
+  facts.has_all_locks = has_been_around_ && !is_cut_;
+  return {};
+}
+
+std::string TopSource::ListWaited(std::vector<std::string>& names, std::string& note) {
+  std::string cursor = "0";
+  for (int call = 0; call < kWaitedCallsMax && has_locks_; ++call) {
+    std::string fault = ListPage(cursor, /*waited=*/true, names, note);
+    if (!fault.empty() || cursor == "0") return fault;
+  }
+  return {};
+}
+
+std::string TopSource::GoOn(std::string& note) {
+  constexpr size_t kBytesAtOnce = 1 << 20;
+  const size_t bytes_before = walk_.bytes;
+  for (int call = 0; call < kCallsAtOnce && has_locks_; ++call) {
+    std::vector<std::string> names;
+    if (std::string fault = ListPage(walk_.cursor, /*waited=*/false, names, note); !fault.empty())
+      return fault;
+    for (std::string& name : names) {
+      walk_.bytes += name.size();
+      walk_.names.insert(std::move(name));
+    }
+    const bool is_full = walk_.names.size() > kNamesMax || walk_.bytes > kNamesBytesMax;
+    if (is_full || walk_.cursor == "0") {
+      is_cut_ = walk_.cursor != "0";
+      listed_ = std::exchange(walk_, {}).names;
+      has_been_around_ = true;
+      return {};
+    }
+    if (walk_.bytes > bytes_before + kBytesAtOnce) return {};
+  }
+  return {};
+}
+
+// The cursor goes on; an error ends the walk.
+std::string TopSource::ListPage(std::string& cursor, bool waited, std::vector<std::string>& names,
+                                std::string& note) {
+  std::vector<std::string> words = {"LOCK.LIST", std::exchange(cursor, "0"), "COUNT",
+                                    Concat(names_at_once_)};
+  if (!part_.empty()) words.insert(words.end(), {"MATCH", PatternOf(part_)});
+  if (waited) words.emplace_back("WAITED");
+  std::string request;
+  RedisLink::AddRequest(std::vector<std::string_view>(words.begin(), words.end()), request);
+  std::vector<Reply> replies;
+  if (std::string fault = Exchange(request, 1, replies); !fault.empty()) return fault;
+  const Reply& reply = replies.front();
   if (IsError(reply)) {
     has_locks_ = !reply.text.starts_with("ERR unknown command");
     if (has_locks_) Note("LOCK.LIST", reply, note);
-    return;
+    return {};
   }
-  if (reply.elements.size() != 2) return;
-  cursor_ = reply.elements[0].text;
-  for (const Reply& name : reply.elements[1].elements) names.insert(name.text);
+  if (reply.elements.size() != 2) return {};
+  cursor = reply.elements[0].text;
+  for (const Reply& name : reply.elements[1].elements) names.push_back(name.text);
+  return {};
 }
 
-std::string TopSource::LookAtLocks(const std::set<std::string>& names, TopFacts& facts) {
+// --- locks
+
+std::string TopSource::LookAtLocks(const TopQuery& query, TopFacts& facts) {
   std::string requests;
-  std::vector<const std::string*> asked;
-  for (const std::string& name : names) {
-    if (name.size() > kNameBytesMax) {
-      facts.locks.push_back({.name = name});
-      continue;
-    }
-    Add(requests, {"LOCK.INFO", name});
-    asked.push_back(&name);
-  }
+  const std::vector<LockFacts*> asked = ChosenFrom(facts.locks, query);
+  for (const LockFacts* const lock : asked) Add(requests, {"LOCK.INFO", lock->name});
   std::vector<Reply> replies;
   if (std::string fault = Exchange(requests, asked.size(), replies); !fault.empty()) return fault;
+  std::set<std::string> gone;
   for (size_t i = 0; i < asked.size(); ++i) {
-    std::optional<LockFacts> lock = ReadLock(*asked[i], replies[i]);
-    if (!lock) continue;
-    if (lock->waiters > 0 && in_view_.size() < kKeptInViewMax) in_view_.insert(*asked[i]);
-    facts.locks.push_back(std::move(*lock));
+    if (IsError(replies[i])) {
+      asked[i]->obstacle = InShort(replies[i]);
+    } else if (!ReadLock(replies[i], *asked[i])) {
+      listed_.erase(asked[i]->name);
+      walk_.names.erase(asked[i]->name);
+      gone.insert(asked[i]->name);
+    }
   }
+  const auto is_gone = [&](const LockFacts& lock) { return gone.contains(lock.name); };
+  if (!gone.empty()) std::erase_if(facts.locks, is_gone);
   return {};
 }
 
 std::string TopSource::LookAtWaiters(TopFacts& facts) {
   std::string requests;
   std::vector<LockFacts*> asked;
+  int64_t left = kWaitersAskedMax;
   for (LockFacts& lock : facts.locks) {
-    if (lock.waiters == 0 || lock.waiters > kWaitersAskedMax) continue;
+    if (lock.waiters == 0 || lock.waiters > left) continue;
+    left -= lock.waiters;
     Add(requests, {"LOCK.WAITERS", lock.name});
     asked.push_back(&lock);
   }

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <string_view>
 
 #include "protocol/text/concat.h"
@@ -30,9 +31,11 @@ constexpr std::string_view kClearLine = "\x1b[K";
 constexpr std::string_view kToneEnds = "\x1b[0m";
 
 // By Tone.
-constexpr std::string_view kTones[] = {"", "\x1b[7m", "\x1b[2m", "\x1b[33m", "\x1b[1;31m"};
+constexpr std::string_view kTones[] = {"",         "\x1b[7m",    "\x1b[2m",
+                                       "\x1b[33m", "\x1b[1;31m", "\x1b[1;7m"};
 
-constexpr char kCtrlC = 3, kCtrlL = 12, kCtrlZ = 26, kEscape = 27;
+// A key of several bytes arrives in one piece, or in two over a slow line.
+constexpr int kRestOfKeyMs = 50;
 
 std::string_view Environment(const char* name) {
   const char* const value = std::getenv(name);
@@ -52,20 +55,6 @@ void WriteAll(std::string_view bytes) {
       return;
     }
   }
-}
-
-// One key; ESC stands for all that send more than one byte, such as arrows: they mean nothing here.
-//   ESC [ parameters letter        ESC O letter        ESC letter
-char TakeKey(std::string_view& keys) {
-  const char key = keys.front();
-  keys.remove_prefix(1);
-  if (key != kEscape || keys.empty()) return key;
-  const char kind = keys.front();
-  keys.remove_prefix(1);
-  const auto is_last = [](char c) { return c >= '@' && c <= '~'; };
-  if (kind == '[') keys.remove_prefix(std::ranges::find_if(keys, is_last) - keys.begin());
-  if ((kind == '[' || kind == 'O') && !keys.empty()) keys.remove_prefix(1);
-  return key;
 }
 
 }  // namespace
@@ -118,7 +107,8 @@ Terminal::~Terminal() {
 std::string Terminal::Open() {
   sigset_t ours;
   ::sigemptyset(&ours);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) ::sigaddset(&ours, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH})
+    ::sigaddset(&ours, signal);
   ::pthread_sigmask(SIG_BLOCK, &ours, &signals_before_);
   signals_ = ::signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
   epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
@@ -153,52 +143,54 @@ void Terminal::Leave() {
   ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
 }
 
-// Goes on behind it when the shell lets it.
 void Terminal::Stop() {
   Leave();
+  sigset_t stop;
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
   ::kill(0, SIGTSTP);
+  ::pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);  // it stops here
+  ::pthread_sigmask(SIG_BLOCK, &stop, nullptr);
   Enter();
 }
 
 // --- events
 
-Terminal::Event Terminal::Read() {
-  // The larger tells more: who wants to leave needs no new picture.
-  const Event signals = ReadSignals();
-  const Event keys = ReadKeys();
-  if (signals == Event::kQuit || keys == Event::kQuit) return Event::kQuit;
-  return std::max(signals, keys);
+Terminal::Events Terminal::Read() {
+  Events events;
+  ReadSignals(events);
+  ReadKeys(events);
+  return events;
 }
 
-Terminal::Event Terminal::ReadSignals() {
-  Event event = Event::kNone;
+void Terminal::ReadSignals(Events& events) {
   signalfd_siginfo info;
   while (::read(signals_, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-    if (info.ssi_signo != SIGWINCH) return Event::kQuit;
-    event = Event::kResized;
+    const auto signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGTSTP) Stop();
+    if (signal == SIGTSTP || signal == SIGWINCH) {
+      events.is_changed = true;
+    } else {
+      events.is_over = true;
+    }
   }
-  return event;
 }
 
 // A readable terminal without bytes is one that has gone.
-Terminal::Event Terminal::ReadKeys() {
+void Terminal::ReadKeys(Events& events) {
   pollfd one = {.fd = STDIN_FILENO, .events = POLLIN};
-  if (::poll(&one, 1, 0) <= 0) return Event::kNone;
-  char keys[64];
-  const ssize_t got = ::read(STDIN_FILENO, keys, sizeof keys);
-  if (got <= 0) return got < 0 && errno == EINTR ? Event::kNone : Event::kQuit;
-  Event event = Event::kNone;
-  std::string_view left(keys, static_cast<size_t>(got));
-  while (!left.empty()) {
-    const char key = TakeKey(left);
-    if (key == 'q' || key == 'Q' || key == kCtrlC) return Event::kQuit;
-    if (key == ' ' || key == kCtrlL) event = Event::kLook;
-    if (key == kCtrlZ) {
-      Stop();
-      event = Event::kResized;
+  while (::poll(&one, 1, keys_.is_awaiting() ? kRestOfKeyMs : 0) > 0) {
+    char bytes[64];
+    const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got <= 0) {
+      events.is_over = events.is_over || got == 0 || errno != EINTR;
+      break;
     }
+    std::ranges::move(keys_.Read({bytes, static_cast<size_t>(got)}),
+                      std::back_inserter(events.keys));
+    if (!keys_.is_awaiting()) return;
   }
-  return event;
+  std::ranges::move(keys_.End(), std::back_inserter(events.keys));
 }
 
 // --- the picture

@@ -1,6 +1,7 @@
 // Terminal: the screen and the keys of a person, and the signals that are for them. While it lives
 // the terminal shows a screen of its own, keys come as they are struck, and what was there before
-// comes back when it ends: by q, Ctrl-C, SIGTERM, SIGHUP, or while Ctrl-Z has stopped the program.
+// comes back when it ends, by a key or a signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT), and while the
+// program is stopped, by Ctrl-Z or SIGTSTP.
 //
 // Signals are read from a descriptor and interrupt nothing. They are blocked in this thread, so
 // that it must be made before any other thread is.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "server/program/top/drawing.h"
+#include "server/program/top/keys.h"
 
 namespace sluice {
 
@@ -27,7 +29,11 @@ std::string Coloured(const std::vector<ScreenLine>& lines, bool has_colours,
 
 class Terminal {
  public:
-  enum class Event : uint8_t { kNone, kQuit, kLook, kResized };
+  struct Events {
+    std::vector<Key> keys;
+    bool is_over = false;     // a signal wants an end, or the terminal has gone
+    bool is_changed = false;  // what it shows has to be drawn anew
+  };
 
   // Whether standard input and output are one that can be drawn on.
   static bool IsThere();
@@ -40,8 +46,10 @@ class Terminal {
 
   // Can be read when there is an event. It is the terminal's.
   int descriptor() const { return epoll_; }
-  // The event that has happened since; never waits. Events that are worth less are left out.
-  Event Read();
+  // The events since the last call. Waits no longer than for the rest of a key that has begun.
+  Events Read();
+  // Gives the terminal back and stops, as Ctrl-Z does; returns when the shell lets it go on.
+  void Stop();
   ScreenSize size() const;
   void Show(const std::vector<ScreenLine>& lines);
 
@@ -49,9 +57,8 @@ class Terminal {
   std::string Open();
   std::string Enter();
   void Leave();
-  void Stop();
-  Event ReadSignals();
-  Event ReadKeys();
+  void ReadSignals(Events& events);
+  void ReadKeys(Events& events);
 
   const bool has_colours_ = WantsColours();
   int epoll_ = -1;
@@ -59,6 +66,7 @@ class Terminal {
   sigset_t signals_before_ = {};
   termios before_ = {};
   bool is_entered_ = false;
+  KeyReader keys_;
   std::string fault_;
 };
 

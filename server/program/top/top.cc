@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -22,13 +23,12 @@
 namespace sluice {
 namespace {
 
-using Event = Terminal::Event;
-
 // A page that is printed shows all that was looked at.
 constexpr size_t kPageRows = 1000;
 constexpr size_t kPageColumns = 80;
 constexpr size_t kPageColumnsMax = 500;
-constexpr std::string_view kKeys = "q quits, space looks again";
+// While the server has not told all names of locks yet.
+constexpr int64_t kListingMs = 100;
 
 int64_t NowMs() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
@@ -56,10 +56,12 @@ size_t PageColumns() {
 int PrintPage(const TopOrder& order, std::FILE* out, std::FILE* errors) {
   TopSource source(TargetOf(order), {});
   TopFacts facts;
-  if (const std::string fault = source.Look(facts); !fault.empty()) return Fail(errors, fault);
+  const TopQuery query{.locks_max = kPageRows};
+  if (const std::string fault = source.Look(query, facts); !fault.empty())
+    return Fail(errors, fault);
   const bool has_colours = ::isatty(STDOUT_FILENO) && WantsColours();
   std::vector<ScreenLine> lines =
-      Draw({.now = &facts}, {PageColumns(), kPageRows}, TextOfTerminal());
+      Draw({.now = &facts}, {PageColumns(), kPageRows}, TextOfTerminal()).lines;
   for (ScreenLine& line : lines) {  // a bar that has no colour needs no end
     if (!has_colours) line.text.erase(line.text.find_last_not_of(' ') + 1);
   }
@@ -68,8 +70,8 @@ int PrintPage(const TopOrder& order, std::FILE* out, std::FILE* errors) {
   return std::fflush(out) == 0 ? 0 : Fail(errors, "the page cannot be written");
 }
 
-// The server and the terminal, one beside the other: what a person does is heard while the server
-// has not answered yet.
+// The server and the terminal, one beside the other: a person is heard while the server has not
+// answered yet.
 class Screen {
  public:
   Screen(const TopOrder& order, Terminal& terminal)
@@ -84,21 +86,37 @@ class Screen {
   std::string Run() {
     Show();
     while (!is_left_) {
-      Look();
+      if (wants_break_) Break();
+      if (!is_left_) Look();
       if (!is_left_ && !refusal_.empty()) return refusal_;
       Show();
-      for (next_ms_ = NowMs() + order_.every_ms; !is_left_ && NowMs() < next_ms_;) Wait();
+      while (!is_left_ && NowMs() < next_ms_) Wait();
     }
     return {};
   }
 
  private:
+  LockList List() const { return now_ ? LocksInOrder(now_->locks, state_.part) : LockList(); }
+
+  TopQuery Query() const {
+    TopQuery query{.part = state_.part, .locks_max = TopSource::kLocksAtOnce};
+    const LockList list = List();
+    const size_t first = std::min(state_.window.first, list.size());
+    const size_t end =
+        std::min(first + std::max(state_.window.count, terminal_.size().rows), list.size());
+    for (size_t i = first; i < end; ++i) query.in_view.push_back(list[i]->name);
+    return query;
+  }
+
   void Look() {
+    // A key that is struck meanwhile may want another look behind this one.
+    next_ms_ = NowMs() + order_.every_ms;
     TopFacts facts;
     facts.at_ms = NowMs();
-    std::string fault = source_.Look(facts);
+    std::string fault = source_.Look(Query(), facts);
     if (is_left_) return;
     if (fault.empty()) {
+      if (facts.is_listing) next_ms_ = std::min(next_ms_, NowMs() + kListingMs);
       before_ = std::exchange(now_, std::move(facts));
       trouble_.clear();
       return;
@@ -108,19 +126,46 @@ class Screen {
     trouble_ = Concat(fault, "; trying again");
   }
 
+  void Break() {
+    wants_break_ = false;
+    const TopSource::Outcome outcome = source_.Break(state_.order);
+    state_.message = outcome.sentence;
+    state_.is_message_bad = !outcome.is_done;
+  }
+
   void Show() {
+    Follow(List(), state_);
     const TopView view{.now = now_ ? &*now_ : nullptr,
                        .before = before_ ? &*before_ : nullptr,
                        .trouble = trouble_,
-                       .keys = kKeys};
-    terminal_.Show(Draw(view, terminal_.size(), text_));
+                       .state = &state_};
+    TopPicture picture = Draw(view, terminal_.size(), text_);
+    state_.window = picture.window;
+    terminal_.Show(picture.lines);
   }
 
   void Hear() {
-    const Event event = terminal_.Read();
-    if (event == Event::kQuit) is_left_ = true;
-    if (event == Event::kLook) next_ms_ = 0;
-    if (event == Event::kResized) Show();
+    const Terminal::Events events = terminal_.Read();
+    if (events.is_over) is_left_ = true;
+    for (const Key& key : events.keys) Obey(Press(key, List(), state_));
+    if (!is_left_ && (events.is_changed || !events.keys.empty())) Show();
+    if (wants_to_see_ && !KnowsWindow()) next_ms_ = 0;
+    wants_to_see_ = false;
+  }
+
+  bool KnowsWindow() const {
+    const LockList list = List();
+    const auto window = std::span(list).subspan(state_.window.first, state_.window.count);
+    return std::ranges::all_of(
+        window, [](const LockFacts* lock) { return lock->is_known || !lock->obstacle.empty(); });
+  }
+
+  void Obey(TopWish wish) {
+    if (wish == TopWish::kQuit) is_left_ = true;
+    if (wish == TopWish::kStop) terminal_.Stop();
+    if (wish == TopWish::kBreak) wants_break_ = true;
+    if (wish == TopWish::kSee) wants_to_see_ = true;
+    if (wish == TopWish::kLook || wish == TopWish::kBreak) next_ms_ = 0;
   }
 
   void Wait() {
@@ -133,10 +178,13 @@ class Screen {
   Terminal& terminal_;
   const TerminalText text_ = TextOfTerminal();
   TopSource source_;
+  TopState state_;
   std::optional<TopFacts> now_, before_;
   std::string trouble_;
   std::string refusal_;
   int64_t next_ms_ = 0;
+  bool wants_break_ = false;
+  bool wants_to_see_ = false;
   bool is_left_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/support/seed.h"
+#include "tests/unit/program/top/made_facts.h"
 
 namespace sluice {
 namespace {
@@ -22,54 +23,8 @@ using testing::StartsWith;
 
 constexpr TerminalText kUtf8 = TerminalText::kUtf8;
 
-constexpr std::string_view kInfo =
-    "redis_version:7.0.15\r\nsluice_version:0.1.0\r\nuptime_in_seconds:187200\r\n"
-    "server_time_usec:1700000100000000\r\nconnected_clients:12\r\nblocked_clients:3\r\n"
-    "instantaneous_ops_per_sec:15234\r\nused_memory:1048576\r\nused_memory_rss:2097152\r\n"
-    "maxmemory:0\r\nloading:0\r\naof_enabled:1\r\naof_last_write_status:ok\r\n"
-    "aof_current_size:10485760\r\naof_buffer_length:0\r\nrdb_saves:1\r\n"
-    "rdb_last_save_time:1700000000\r\nrdb_last_bgsave_status:ok\r\n"
-    "rdb_changes_since_last_save:33\r\nturns:10\r\n"
-    "turn_cpu_us_p999:800\r\nturn_cpu_us_max:3200\r\nexpiry_lateness_ms_p999:1\r\n"
-    "expiry_lateness_ms_max:12\r\ntimers_pending:5\r\nlocks_held:2\r\nlocks_waiting:1\r\n"
-    "locks_granted:1000\r\nlocks_expired:4\r\nlocks_deadlocks:0\r\nlocks_restart_grace:0\r\n"
-    "limits_taken:500\r\nlimits_refused:20\r\nlimits_waiting:1\r\nlimit_policies:2\r\n"
-    "limits_window:taken=100,refused=0\r\nlimits_log:taken=0,refused=0\r\n"
-    "limits_gcra:taken=400,refused=20\r\n";
-
-TopFacts FactsOf(std::string_view info = kInfo) {
-  TopFacts facts{.address = "127.0.0.1:6379", .at_ms = 5'000};
-  facts.info.Add(info);
-  return facts;
-}
-
-LockFacts HeldBy(std::string name, std::string owner, int64_t lease_ms) {
-  return {.name = std::move(name),
-          .is_known = true,
-          .mode = "exclusive",
-          .owner = std::move(owner),
-          .holders = 1,
-          .lease_ms = lease_ms};
-}
-
-LockFacts WaitedFor(LockFacts lock, std::vector<WaiterFacts> waiters) {
-  lock.waiters = static_cast<int64_t>(waiters.size());
-  lock.first_waiters = std::move(waiters);
-  return lock;
-}
-
-std::vector<std::string> TextOf(const std::vector<ScreenLine>& lines) {
-  std::vector<std::string> texts;
-  for (const ScreenLine& line : lines) {
-    std::string text = line.text;
-    text.erase(text.find_last_not_of(' ') + 1);
-    texts.push_back(std::move(text));
-  }
-  return texts;
-}
-
 std::vector<std::string> Drawn(const TopView& view, ScreenSize size = {}) {
-  return TextOf(Draw(view, size, kUtf8));
+  return LinesOf(Draw(view, size, kUtf8).lines);
 }
 
 // The tone of the first line with this text.
@@ -88,7 +43,7 @@ TEST(Drawing, AServerWithLocksAndLimits) {
                            {{"worker-2", 12'100, 17'900}, {"worker-3", 300, 700}})};
   facts.slow = {{1'699'999'950, 25'300, {"KEYS", "*"}}};
   EXPECT_THAT(
-      Drawn({.now = &facts, .keys = "q quits"}),
+      Drawn({.now = &facts}),
       ElementsAre(
           "sluice 0.1.0 (redis 7.0.15)   127.0.0.1:6379   up 2d04h",
           "clients  12, 3 blocked   15.2k commands/s   memory 1.0M, resident 2.0M",
@@ -104,8 +59,7 @@ TEST(Drawing, AServerWithLocksAndLimits) {
           "  waits                                worker-3          300ms, for 700ms more",
           "deploy                      exclusive  ci-7              4.2s",
           "SLOW     what took longest, newest first",  //
-          "25.3ms   2m30s ago  KEYS *",                //
-          "q quits"));
+          "25.3ms   2m30s ago  KEYS *"));
 }
 
 TEST(Drawing, RatesOnceTwoLooksAreKnown) {
@@ -161,7 +115,8 @@ TEST(Drawing, TonesTellWhatIsWrong) {
   for (const Row& row : kRows) {
     TopFacts facts = FactsOf();
     facts.info.Add(row.info);
-    EXPECT_EQ(ToneOf(Draw({.now = &facts}, {100, 24}, kUtf8), row.text), row.tone) << row.text;
+    EXPECT_EQ(ToneOf(Draw({.now = &facts}, {100, 24}, kUtf8).lines, row.text), row.tone)
+        << row.text;
   }
 }
 
@@ -170,36 +125,33 @@ TEST(Drawing, LocksThatMatterComeFirst) {
   LockFacts crowd = HeldBy("pool", "a", 100);
   crowd.holders = 3;
   crowd.label = "nightly";
-  LockFacts free{.name = "free", .is_known = true, .mode = "free", .waiters = 2'000};
   facts.locks = {HeldBy("by-session", "s", -1),
                  HeldBy("late", "x", 60'000),
                  HeldBy("soon", "x", 900),
-                 {.name = std::string(5'000, 'n')},
+                 {.name = std::string(5'000, 'n'), .obstacle = "5000 bytes long"},
                  WaitedFor(HeldBy("short", "x", 500), {{"y", 100, 900}}),
                  WaitedFor(HeldBy("long", "x", 50'000), {{"y", 20'000, 900}}),
-                 crowd,
-                 free};
-  const std::vector<ScreenLine> lines = Draw({.now = &facts}, {100, 40}, kUtf8);
+                 crowd};
+  const std::vector<ScreenLine> lines = Draw({.now = &facts}, {100, 40}, kUtf8).lines;
   std::vector<std::string> names;
-  for (const std::string& text : TextOf(lines)) names.push_back(text.substr(0, text.find(' ')));
+  for (const std::string& text : LinesOf(lines)) names.push_back(text.substr(0, text.find(' ')));
   names.erase(names.begin(), std::ranges::find(names, "LOCK") + 1);
-  EXPECT_THAT(names, ElementsAre("long", "", "short", "", "free", "pool", "soon", "late",
-                                 "by-session", StartsWith("nnnn")));
+  EXPECT_THAT(names, ElementsAre("long", "", "short", "", "pool", "soon", "late", "by-session",
+                                 StartsWith("nnnn")));
   EXPECT_EQ(ToneOf(lines, "long "), Tone::kWarning);
   EXPECT_EQ(ToneOf(lines, "short "), Tone::kWarning);
   EXPECT_EQ(ToneOf(lines, "soon "), Tone::kPlain);
-  EXPECT_THAT(TextOf(lines),
-              testing::Contains(AllOf(StartsWith("pool "), HasSubstr("3: a (nightly)"))));
-  EXPECT_THAT(TextOf(lines),
+  EXPECT_THAT(LinesOf(lines),
+              testing::Contains(AllOf(StartsWith("pool "), HasSubstr("a (nightly) and 2 others"))));
+  EXPECT_THAT(LinesOf(lines),
               testing::Contains(AllOf(StartsWith("by-session "), HasSubstr("session"))));
-  EXPECT_THAT(TextOf(lines), testing::Contains(HasSubstr("name of 5000 bytes")));
+  EXPECT_THAT(LinesOf(lines), testing::Contains(HasSubstr("5000 bytes long")));
 }
 
 TEST(Drawing, TroubleIsSaidAndWhatWasKnownIsFaint) {
   const TopFacts facts = FactsOf();
   const std::vector<ScreenLine> lines =
-      Draw({.now = &facts, .trouble = "10.0.0.1:6379: gone; trying again", .keys = "q quits"}, {},
-           kUtf8);
+      Draw({.now = &facts, .trouble = "10.0.0.1:6379: gone; trying again"}, {}, kUtf8).lines;
   EXPECT_EQ(lines.back(), (ScreenLine{"10.0.0.1:6379: gone; trying again", Tone::kBad}));
   EXPECT_EQ(ToneOf(lines, "clients"), Tone::kFaint);
   EXPECT_EQ(lines.front().tone, Tone::kTitle);
@@ -207,7 +159,7 @@ TEST(Drawing, TroubleIsSaidAndWhatWasKnownIsFaint) {
   EXPECT_THAT(Drawn({.trouble = "x: gone"}), ElementsAre("sluice top", "x: gone"));
   TopFacts noted = FactsOf();
   noted.note = "LOCK.LIST: NOPERM";
-  EXPECT_THAT(Drawn({.now = &noted, .keys = "q quits"}).back(), "LOCK.LIST: NOPERM");
+  EXPECT_THAT(Drawn({.now = &noted}).back(), "LOCK.LIST: NOPERM");
   EXPECT_THAT(Drawn({}), ElementsAre("sluice top"));
 }
 
@@ -242,7 +194,15 @@ TEST(Drawing, AnySizeIsKept) {
       facts.slow.push_back({0, 1, {"GET", std::string(random() % 200, 'x')}});
     const ScreenSize size{ScreenSize::kColumnsLeast + random() % 200,
                           ScreenSize::kRowsLeast + random() % 60};
-    const std::vector<ScreenLine> lines = Draw({.now = &facts, .keys = "q"}, size, kUtf8);
+    TopState state;
+    if (random() % 2) state.message = std::string(random() % 300, 'm');
+    state.mode = static_cast<TopState::Mode>(random() % 4);
+    state.order.name = std::string(random() % 300, '\x01');
+    state.selected_at = random() % 40;
+    state.window.first = random() % 40;
+    TopView view{.now = &facts, .state = random() % 4 ? &state : nullptr};
+    if (random() % 4 == 0) view.trouble = std::string(random() % 300, 't');
+    const std::vector<ScreenLine> lines = Draw(view, size, kUtf8).lines;
     EXPECT_LE(lines.size(), size.rows);
     for (const ScreenLine& line : lines) {
       // Of these texts a column is at most one character, whatever its bytes are.
@@ -254,8 +214,8 @@ TEST(Drawing, AnySizeIsKept) {
 
 TEST(Drawing, TooSmallAScreenCountsAsTheLeast) {
   const TopFacts facts = FactsOf();
-  EXPECT_EQ(Draw({.now = &facts}, {0, 0}, kUtf8),
-            Draw({.now = &facts}, {ScreenSize::kColumnsLeast, ScreenSize::kRowsLeast}, kUtf8));
+  const ScreenSize least{ScreenSize::kColumnsLeast, ScreenSize::kRowsLeast};
+  EXPECT_EQ(Draw({.now = &facts}, {0, 0}, kUtf8).lines, Draw({.now = &facts}, least, kUtf8).lines);
 }
 
 }  // namespace

@@ -69,6 +69,48 @@ TEST(SafeText, CutsAtAColumn) {
   EXPECT_EQ(Cell("a\xe9\x8d\xb5\xe9\x8d\xb5", 3, kSafeUtf8), "a~ ");
 }
 
+TEST(SafeText, ANameLosesItsMiddle) {
+  const auto name = [](std::string_view bytes, size_t columns, TerminalText terminal) {
+    return ShownName(bytes, columns, terminal).text;
+  };
+  EXPECT_EQ(name("abcdefgh", 8, kSafeUtf8), "abcdefgh");
+  EXPECT_EQ(name("abcdefgh", 7, kSafeUtf8),
+            "abc\xe2\x80\xa6"
+            "fgh");
+  EXPECT_EQ(name("abcdefgh", 6, kSafeUtf8),
+            "abc\xe2\x80\xa6"
+            "gh");
+  EXPECT_EQ(name("abcdefgh", 7, kAscii), "ab...gh");
+  EXPECT_EQ(name("abcdefgh", 3, kSafeUtf8), "a\xe2\x80\xa6h");
+  EXPECT_EQ(name("abcdefgh", 2, kSafeUtf8), "ab");
+  EXPECT_EQ(name("abcdefgh", 0, kSafeUtf8), "");
+  // What is written out stays whole at both ends.
+  EXPECT_EQ(name("a\x1b"
+                 "cdefg\x1b"
+                 "h",
+                 8, kSafeUtf8),
+            "a\xe2\x80\xa6h");
+  EXPECT_EQ(name("a\x1b"
+                 "cdefg\x1b"
+                 "h",
+                 12, kSafeUtf8),
+            "a\\x1bc\xe2\x80\xa6\\x1bh");
+  const std::string huge(64 << 20, '\x1b');
+  for (int i = 0; i < 10'000; ++i) EXPECT_EQ(name(huge, 9, kSafeUtf8), "\\x1b\xe2\x80\xa6\\x1b");
+}
+
+TEST(SafeText, LinesAreBrokenBehindSpaces) {
+  const auto lines = [](std::string_view bytes, size_t columns, size_t lines_max) {
+    return ShownLines(bytes, columns, lines_max, kAscii);
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines("", 10, 3), Lines());
+  EXPECT_EQ(lines("one two three", 8, 3), (Lines{"one two ", "three"}));
+  EXPECT_EQ(lines("onetwothree", 8, 2), (Lines{"onetwoth", "ree"}));
+  EXPECT_EQ(lines("one two three four", 9, 2), (Lines{"one two t", "hree four"}));
+  EXPECT_EQ(lines("one two three four", 6, 2), (Lines{"one ", "...our"}));
+}
+
 // Of a megabyte no more is looked at than is shown: else this would take a minute.
 TEST(SafeText, LooksAtNoMoreThanItShows) {
   const std::string huge(64 << 20, '\x1b');
@@ -91,7 +133,15 @@ TEST(SafeText, AnyBytesFitAndAreHarmless) {
     for (const TerminalText terminal : {kSafeUtf8, kAscii}) {
       const ShownText shown = Shown(bytes, columns, terminal);
       EXPECT_LE(shown.columns, columns);
-      for (const char byte : shown.text) {
+      EXPECT_LE(ShownName(bytes, columns, terminal).columns, columns);
+      std::string all = shown.text + ShownName(bytes, columns, terminal).text;
+      const std::vector<std::string> lines = ShownLines(bytes, columns + 10, 3, terminal);
+      EXPECT_LE(lines.size(), 3u);
+      for (const std::string& line : lines) {
+        EXPECT_TRUE(Fits(line, 4 * (columns + 10), terminal));
+        all += line;
+      }
+      for (const char byte : all) {
         EXPECT_TRUE(static_cast<uint8_t>(byte) >= 0x20 && byte != 0x7f);
         EXPECT_TRUE(terminal == kSafeUtf8 || static_cast<uint8_t>(byte) < 0x80);
       }
