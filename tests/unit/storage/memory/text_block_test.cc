@@ -44,7 +44,7 @@ TEST(TextBlock, IsWhatAStringWouldBe) {
       }
       default:
         text.Resize(model.size() - std::min(bytes, model.size()));
-        model.resize(model.size() - std::min(bytes, model.size()));
+        model.erase(model.size() - std::min(bytes, model.size()));
     }
     if (model.size() > 12 * kMib) {
       text.Assign("");
