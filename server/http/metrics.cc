@@ -1,6 +1,7 @@
 // See metrics.h.
 #include "server/http/metrics.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "server/figures/sections.h"
@@ -19,7 +20,7 @@ constexpr Figure kHttpRows[] = {
      .metric = Gauge("sluice_log_lag_bytes", "Of them those that wait for the disk.")},
 };
 
-// In the order of INFO, then those of this port.
+// redis_exporter's names first; both in the order of INFO, then those of this port.
 std::vector<const Figure*> AllMetrics() {
   std::vector<const Figure*> all;
   const auto add = [&all](std::span<const Figure> figures) {
@@ -29,6 +30,8 @@ std::vector<const Figure*> AllMetrics() {
   };
   for (const FigureSection& section : FigureSections()) add(section.figures);
   add(kHttpRows);
+  std::ranges::stable_partition(
+      all, [](const Figure* figure) { return figure->metric.name.starts_with("redis_"); });
   return all;
 }
 

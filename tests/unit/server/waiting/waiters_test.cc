@@ -1,10 +1,11 @@
 // BlockTerms and waking, with a small family of commands of the test's own:
-//   PARK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (0: for
+//   BLOCK.TAKE ms key [key ...]   pops a character of the first key that has one, else waits (0:
+//   for
 //                                ever); woken, it looks at the woken key alone
-//   PARK.LOOK key                waits until the key is touched; null once it is gone
-//   PARK.MOVE from to            takes a character of `from`, waits for it, appends it to `to`
-//   PARK.FOR n                   waits for PARK.ANSWER n text
-//   PARK.ANSWER n text           -> whether a client waited for n
+//   BLOCK.LOOK key                waits until the key is touched; null once it is gone
+//   BLOCK.MOVE from to            takes a character of `from`, waits for it, appends it to `to`
+//   BLOCK.FOR n                   waits for BLOCK.ANSWER n text
+//   BLOCK.ANSWER n text           -> whether a client waited for n
 // Keys are strings here, one that has no characters is deleted.
 
 #include "server/waiting/waiters.h"
@@ -125,8 +126,8 @@ constexpr CommandRow Row(std::string_view name, int arity, Handler run) {
           .summary = "For this test."};
 }
 constexpr CommandRow kRows[] = {
-    Row("PARK.TAKE", -3, Take),  Row("PARK.LOOK", 2, Look),     Row("PARK.MOVE", 3, Move),
-    Row("PARK.FOR", 2, WaitFor), Row("PARK.ANSWER", 3, Answer), Row("PARK.GUARD", -3, Guard),
+    Row("BLOCK.TAKE", -3, Take),  Row("BLOCK.LOOK", 2, Look),     Row("BLOCK.MOVE", 3, Move),
+    Row("BLOCK.FOR", 2, WaitFor), Row("BLOCK.ANSWER", 3, Answer), Row("BLOCK.GUARD", -3, Guard),
 };
 
 class WaitersTest : public testing::Test {
@@ -229,7 +230,7 @@ TEST_F(WaitersTest, DeadlineAnswersAndLeavesNothing) {
 }
 
 TEST_F(WaitersTest, RequestsBehindItWait) {
-  a_.SendBytes("PARK.TAKE 0 k\r\nECHO one\r\nPARK.TAKE 0 k\r\nECHO two\r\n");
+  a_.SendBytes("BLOCK.TAKE 0 k\r\nECHO one\r\nBLOCK.TAKE 0 k\r\nECHO two\r\n");
   EXPECT_EQ(Text(a_), "waits");
   a_.SendBytes("ECHO three\r\n");
   c_.Run({"set", "k", "x"});
@@ -392,7 +393,7 @@ TEST_F(WaitersTest, AWrappedCommandIsRunFromItsOutside) {
 }
 
 TEST_F(WaitersTest, CountedOnceAndSilentWhenRepliesAreOff) {
-  a_.SendBytes("CLIENT REPLY SKIP\r\nPARK.TAKE 0 k\r\nECHO after\r\n");
+  a_.SendBytes("CLIENT REPLY SKIP\r\nBLOCK.TAKE 0 k\r\nECHO after\r\n");
   EXPECT_NE(c_.Run({"info", "clients"}).ToText().find("blocked_clients:1"), std::string::npos);
   c_.Run({"set", "k", "x"});
   EXPECT_EQ(Text(a_), "after");
