@@ -16,12 +16,14 @@
 #include "server/core/log_level.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/blocked_call.h"
+#include "server/dispatch/command_timer.h"
 #include "server/dispatch/memory_limit.h"
 #include "server/dispatch/pause.h"
 #include "server/dispatch/snapshot_barrier.h"
 #include "server/dispatch/transaction.h"
 #include "server/notify/monitors.h"
 #include "server/notify/tracking.h"
+#include "server/observe/command_counts.h"
 
 namespace sluice {
 namespace {

@@ -7,6 +7,8 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/same_bytes.h"
+#include "server/clients/clients.h"
+#include "server/observe/command_counts.h"
 
 namespace sluice {
 ScriptEngine::ScriptEngine(const Uses& uses, HashKeys& hash_keys)

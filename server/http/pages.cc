@@ -6,8 +6,10 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "server/access/password.h"
+#include "server/clients/clients.h"
 #include "server/clients/current_client.h"
 #include "server/dispatch/access_gate.h"
+#include "server/dispatch/log_state.h"
 #include "server/engine/engine.h"
 #include "server/http/actions.h"
 #include "server/http/answers.h"
@@ -15,6 +17,7 @@
 #include "server/http/page_call.h"
 #include "server/http/readiness_report.h"
 #include "server/http/visitor.h"
+#include "server/limits/limit_service.h"
 
 namespace sluice {
 namespace {

@@ -7,6 +7,8 @@
 //
 // Both are for test suites. Turns inside of them record nothing.
 #include "protocol/text/concat.h"
+#include "server/locks/lock_service.h"
+#include "server/log/log_loader.h"
 #include "server/log/log_service.h"
 #include "server/snapshots/snapshots.h"
 #include "storage/log/rdb_source.h"

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "server/observe/statistics.h"
+
 namespace sluice {
 namespace {
 

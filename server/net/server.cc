@@ -15,6 +15,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
+#include "server/clients/clients.h"
 #include "server/net/certified_login.h"
 #include "server/net/process/process.h"
 

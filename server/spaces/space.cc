@@ -4,6 +4,7 @@
 #include "server/spaces/space.h"
 
 #include "server/config/debug_settings.h"
+#include "server/observe/statistics.h"
 #include "storage/memory/block_size.h"
 
 namespace sluice {

@@ -28,6 +28,7 @@ namespace sluice {
 
 class HashKeys;
 class LargeSortedSet;
+class ScanCache;
 
 class SortedSet final : public Value {
  public:

@@ -86,6 +86,7 @@ SCRIPTS = ["redis.call('RPUSH', KEYS[1], 'x', 'y'); redis.call('LPUSH', KEYS[2],
            "redis.call('SET', KEYS[1], 'x'); redis.call('DEL', KEYS[1]); redis.call('RPUSH', KEYS[1], 'y')"]
 LINES = [b"a", b"b", b"c"]
 SEVERAL = {"line+", "lines"}
+MOVES = {"BLMOVE", "BRPOPLPUSH"}
 KINDS = {
     "line": grammar.one_of(LINES), "item": grammar.one_of(["1", "2", "3", "x"]),
     "score": grammar.one_of(["1", "2", "-1.5", "inf"]), "few": grammar.one_of([1, 2, 3, 10]),
@@ -224,9 +225,11 @@ class WaitingGrammar:
             for text in (COMMANDS, OTHERS))
 
     def sequence(self, rng, length):
-        # Either databases are swapped, or clients wait for several keys.
+        # Either databases are swapped, or clients wait for several keys, or move items from key to key: where
+        # several keys come at once, Redis serves them in the order of its hash table.
         swaps = rng.random() < 0.5
-        waits = [command for command in self.waits if not (swaps and SEVERAL & set(command.tokens))]
+        waits = [command for command in self.waits
+                 if not (swaps and (SEVERAL & set(command.tokens) or command.name in MOVES))]
         others = [command for command in self.others if swaps or command.name != "SWAPDB"]
         steps = []
         for _ in range(length):
