@@ -69,7 +69,8 @@ a file is damaged, cannot be read or written, or the server does not do what is 
 says which and where), 2 when their words are wrong.
 
 Examples:
-       sluice                          on 127.0.0.1:6379, saves ./dump.rdb as Redis does
+       sluice                          on 127.0.0.1:6379, saves ./dump.rdb as Redis does,
+                                       and reserves tokens of locks in ./fence.mark
        sluice --appendonly yes         what changes is kept in ./appendonlydir
        sluice --port 7000 --bind 0.0.0.0 --requirepass secret
        sluice /etc/redis/redis.conf --loglevel verbose

@@ -46,7 +46,7 @@ std::string_view Server::WhyNoHandOver() const {
       {settings.test_double, "a test double keeps nothing"},
       {settings.exit_with_parent, "exit-with-parent: it would have another parent"},
       {!settings.appendonly && settings.save.empty(),
-       "nothing is kept on disk (appendonly yes, or save points, would)"},
+       "no data are kept on disk (appendonly yes, or save points, would)"},
   };
   for (const auto& reason : reasons) {
     if (reason.is_so) return reason.why;

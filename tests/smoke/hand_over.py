@@ -230,7 +230,7 @@ def test_snapshots_alone():
 
 def test_reasons_against_it():
     with Server(keeps=("--save", "")) as server:
-        server.stays("nothing is kept on disk")
+        server.stays("no data are kept on disk")
     with Server("--exit-with-parent", "yes") as server:
         server.stays("it would have another parent")
 
