@@ -7,7 +7,7 @@ readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly build_packages=(g++ cmake ninja-build ccache pkg-config
   libabsl-dev libboost-dev liblzf-dev libmimalloc-dev libssl-dev libxxhash-dev liblua5.1-0-dev lua-bitop-dev)
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl valgrind
-  redis-server redis-tools python3 python3-redis ruby ruby-redis
+  redis-server redis-tools python3 python3-redis ruby ruby-redis curl iproute2 procps
   python3-rq python3-celery ruby-sidekiq
   prometheus prometheus-redis-exporter chromium chromium-driver
   python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy)
@@ -40,7 +40,7 @@ as_root() { if ((EUID == 0)); then "$@"; else sudo "$@"; fi; }
 need_packages() {
   local missing=() package
   command -v apt-get dpkg-query >/dev/null ||
-    fail "this needs Debian 12 (there is no apt-get here); elsewhere, build with cmake by hand"
+    fail "this needs Debian 12 (there is no apt-get here); elsewhere, README.md says how to build by hand"
   for package; do
     installed "$package" || missing+=("$package")
   done
