@@ -30,7 +30,8 @@ READY = re.compile(r"Ready to accept connections")
 READY_AT_ANY_PORT = re.compile(r"^ready on ", re.M)
 
 PIDOF = """#!/bin/sh
-# The servers of one newcomer.
+# The servers of one newcomer. Processes of others may end meanwhile.
+exec 2>/dev/null
 for process in /proc/[0-9]*; do
   [ "$process/exe" -ef '{program}' ] || continue
   tr '\\0' '\\n' <"$process/environ" | grep -qxF 'NEWCOMER={folder}' && echo "${{process#/proc/}}"
