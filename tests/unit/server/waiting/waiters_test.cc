@@ -279,7 +279,7 @@ TEST_F(WaitersTest, Unblock) {
 
   // Each has failed, as far as statistics go.
   const std::string counted = c_.Run({"info", "commandstats"}).ToText();
-  const std::string take = counted.substr(counted.find("cmdstat_park.take:"));
+  const std::string take = counted.substr(counted.find("cmdstat_block.take:"));
   EXPECT_EQ(take.find("failed_calls=2\\r"), take.find("failed_calls="));
 }
 
