@@ -37,7 +37,7 @@ uint64_t FigureSources::peak_memory() {
   return std::max<uint64_t>(Get<Facts>().memory_peak(), used_memory());
 }
 
-const FigureSources::ClientSums& FigureSources::sums() {
+const ClientSums& FigureSources::sums() {
   if (!sums_) {
     sums_.emplace();
     Get<Clients>().ForEach([this](Session& session) {

@@ -13,14 +13,15 @@
 
 namespace sluice {
 
+// Sums and maxima over all clients.
+struct ClientSums {
+  size_t input_max = 0;  // bytes
+  size_t output_max = 0;
+  size_t paused = 0;
+};
+
 class FigureSources {
  public:
-  struct ClientSums {
-    size_t input_max = 0;  // bytes
-    size_t output_max = 0;
-    size_t paused = 0;
-  };
-
   explicit FigureSources(const Parts& parts) : parts_(parts) {}
 
   const Parts& parts() const { return parts_; }
