@@ -30,8 +30,9 @@ std::vector<const Figure*> AllMetrics() {
   };
   for (const FigureSection& section : FigureSections()) add(section.figures);
   add(kHttpRows);
-  std::ranges::stable_partition(
-      all, [](const Figure* figure) { return figure->metric.name.starts_with("redis_"); });
+  std::stable_partition(all.begin(), all.end(), [](const Figure* figure) {
+    return figure->metric.name.starts_with("redis_");
+  });
   return all;
 }
 
