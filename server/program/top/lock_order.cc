@@ -2,6 +2,7 @@
 #include "server/program/top/lock_order.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <tuple>
 
@@ -34,7 +35,8 @@ LockList LocksInOrder(const std::vector<LockFacts>& locks, std::string_view part
   for (const LockFacts& lock : locks) {
     if (lock.name.find(part) != lock.name.npos) list.push_back(&lock);
   }
-  const auto others = std::ranges::stable_partition(list, &LockFacts::is_waited_for).begin();
+  const auto others =
+      std::stable_partition(list.begin(), list.end(), std::mem_fn(&LockFacts::is_waited_for));
   const auto is_settled = [](const LockFacts* lock) { return IsSettled(*lock); };
   if (std::all_of(list.begin(), others, is_settled))
     std::stable_sort(list.begin(), others, WaitsLonger);
