@@ -6,7 +6,8 @@
 // It is laid out as a forest: each lock hangs on its first holder, each waiter on the lock that is
 // deepest. What else holds or waits is a line across.
 
-const BOX = {height: 42, gapX: 44, gapLeast: 26, gapY: 10, margin: 6, least: 92, most: 232, good: 168};
+// `least`: what 'waits for nothing' takes, with room on both sides.
+const BOX = {height: 42, gapX: 44, gapLeast: 26, gapY: 10, margin: 6, least: 124, most: 232, good: 168};
 const TREE = {below: 560, step: 24, least: 110, aside: 16};  // px of room below which it always goes down
 const GRAPH_WAITERS_MAX = 4;  // of a lock; the rest are one box
 const GRAPH_LETTER = 7.7;     // px of a character of a name
