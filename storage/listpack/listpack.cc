@@ -67,12 +67,16 @@ char* PutListpackText(char* at, std::string_view text) {
 }
 
 std::string ListpackWriter::Finish() {
-  *Room(1) = static_cast<char>(kEnd);
-  ++used_;
-  PutHeader(bytes_.data(), used_, elements_);
-  bytes_.resize(std::exchange(used_, kListpackHeaderBytes));
-  elements_ = 0;
+  bytes_.resize(Close().size());
+  Reopen();
   return std::exchange(bytes_, std::string(kRoomAtFirst, '\0'));
+}
+
+std::string_view ListpackWriter::Close() {
+  *Room(1) = static_cast<char>(kEnd);
+  const size_t bytes = used_ + 1;
+  PutHeader(bytes_.data(), bytes, elements_);
+  return {bytes_.data(), bytes};
 }
 
 std::string FramedListpack(std::string_view head, std::string_view elements, uint64_t count) {

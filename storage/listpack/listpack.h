@@ -65,6 +65,8 @@ class ListpackWriter {
 
   void Text(std::string_view text) {  // as a number, if it is one
     char* const at = Room(text.size() + kListpackRoom);
+    if (IsShortWord(text)) [[likely]]
+      return PutShort(at, text);
     Added(PutListpackText(at, text) - at);
   }
   void Number(int64_t number) {
@@ -75,10 +77,38 @@ class ListpackWriter {
   size_t bytes() const { return used_ + 1; }
   // The whole; afterwards the writer is as new.
   std::string Finish();
+  // The whole where it lies, until Reopen, which makes the writer as new but for its room: for one
+  // listpack after the other.
+  std::string_view Close();
+  void Reopen() {
+    used_ = kListpackHeaderBytes;
+    elements_ = 0;
+  }
 
  private:
   static constexpr size_t kRoomAtFirst = 64;
+  static constexpr size_t kShortTextMax = 63;
 
+  // Between two bytes, and no number: lists have them by the million.
+  static bool IsShortWord(std::string_view text) {
+    return text.size() - 1 < kShortTextMax && static_cast<unsigned char>(text[0]) > '9';
+  }
+  void PutShort(char* at, std::string_view text) {
+    const size_t size = text.size();
+    at[0] = static_cast<char>(0x80 | size);
+    if (size >= 8 && size <= 16) {  // two words, which may overlap
+      uint64_t first, last;
+      std::memcpy(&first, text.data(), 8);
+      std::memcpy(&last, text.data() + size - 8, 8);
+      std::memcpy(at + 1, &first, 8);
+      std::memcpy(at + 1 + size - 8, &last, 8);
+    } else {
+      std::memcpy(at + 1, text.data(), size);
+    }
+    at[1 + size] = static_cast<char>(1 + size);
+    used_ += size + 2;
+    ++elements_;
+  }
   // Where so many more bytes belong.
   char* Room(size_t bytes) {
     if (bytes_.size() - used_ < bytes) bytes_.resize(2 * bytes_.size() + bytes);

@@ -40,7 +40,14 @@ class NodesWriter {
 
   uint64_t count() const { return count_; }
   void Write(ListpackWriter& node) {
-    const std::string text = node.Finish();
+    Write(node.Close());
+    node.Reopen();
+  }
+
+ private:
+  static constexpr int kUntriedMax = 7;
+
+  void Write(std::string_view text) {
     writer_.Length(static_cast<uint64_t>(RdbQuicklistNode::kPacked));
     ++count_;
     if (untried_ > 0) {
@@ -53,9 +60,6 @@ class NodesWriter {
     const bool is_shorter = out_.size() - before < text.size();
     untried_ = next_ = is_shorter ? 0 : std::min(2 * next_ + 1, kUntriedMax);
   }
-
- private:
-  static constexpr int kUntriedMax = 7;
 
   std::string& out_;
   RdbWriter writer_;
