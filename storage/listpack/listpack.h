@@ -63,7 +63,8 @@ class ListpackWriter {
  public:
   ListpackWriter() : bytes_(kRoomAtFirst, '\0') {}
 
-  void Text(std::string_view text) {  // as a number, if it is one
+  // As a number, if it is one.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void Text(std::string_view text) {
     char* const at = Room(text.size() + kListpackRoom);
     if (IsShortWord(text)) [[likely]]
       return PutShort(at, text);
@@ -93,7 +94,7 @@ class ListpackWriter {
   static bool IsShortWord(std::string_view text) {
     return text.size() - 1 < kShortTextMax && static_cast<unsigned char>(text[0]) > '9';
   }
-  void PutShort(char* at, std::string_view text) {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE void PutShort(char* at, std::string_view text) {
     const size_t size = text.size();
     at[0] = static_cast<char>(0x80 | size);
     if (size >= 8 && size <= 16) {  // two words, which may overlap

@@ -97,7 +97,7 @@ void WriteList(const List& list, RdbWriter& writer) {
   std::string nodes;
   NodesWriter nodes_writer(nodes, writer.compress());
   ListpackWriter node;
-  list.ForEachKept([&](std::string_view bytes, bool integer) {
+  list.ForEachKept([&](std::string_view bytes, bool integer) ABSL_ATTRIBUTE_ALWAYS_INLINE {
     if (integer) {
       const int64_t number = ListItem::Number(bytes);
       if (IsFull(node, number)) nodes_writer.Write(node);
