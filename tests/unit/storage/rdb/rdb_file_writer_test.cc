@@ -250,12 +250,13 @@ TEST(RdbFileWriter, HandsOnPieces) {
   EXPECT_LE(sink.largest_write, RdbFileWriter::kPieceBytes);
 }
 
+// Wherever the sink fails: at the first byte, in the midst, at the last.
 TEST(RdbFileWriter, EndsWithASinkThatFails) {
   RdbWorld world;
   Generator random(TestSeed(0));
   Fill(world, random, 20);
   const RdbContext context = world.Context();
-  for (const size_t room : {size_t{0}, size_t{70'000}}) {
+  const auto write = [&](size_t room, std::string& bytes) {
     StringSink sink;
     sink.room = room;
     RdbFileWriter writer(sink, context);
@@ -263,8 +264,15 @@ TEST(RdbFileWriter, EndsWithASinkThatFails) {
       world.keyspace().db(db).ForEach([&](const Entry& entry) { writer.Key(entry); });
     }
     for (const std::string& code : world.functions) writer.Function(code);
-    EXPECT_FALSE(writer.End());
-    EXPECT_FALSE(writer.ok());
+    const bool is_whole = writer.End();
+    EXPECT_EQ(writer.ok(), is_whole);
+    bytes = sink.bytes;
+    return is_whole;
+  };
+  std::string whole, part;
+  ASSERT_TRUE(write(SIZE_MAX, whole));
+  for (const size_t room : {size_t{0}, whole.size() / 2, whole.size() - 1}) {
+    EXPECT_FALSE(write(room, part)) << room;
   }
 }
 
