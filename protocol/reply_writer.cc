@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "protocol/text/copy_bytes.h"
 #include "protocol/text/number_text.h"
 
 namespace sluice {
@@ -15,9 +16,13 @@ namespace {
 // A header line: kind, number, CRLF.
 constexpr size_t kHeaderBytesMax = 1 + kInt64TextMax + 2;
 
-char* WriteHeader(char* out, char kind, int64_t number) {
+inline char* WriteHeader(char* out, char kind, int64_t number) {
   *out++ = kind;
-  out = FormatInt64(out, number);
+  if (static_cast<uint64_t>(number) < 10) [[likely]] {  // most replies and lengths
+    *out++ = static_cast<char>('0' + number);
+  } else {
+    out = FormatInt64(out, number);
+  }
   *out++ = '\r';
   *out++ = '\n';
   return out;
@@ -41,7 +46,7 @@ void ReplyWriter::Line(char kind, std::string_view text) {
   }
   char* const start = out_->Reserve(text.size() + 3);
   start[0] = kind;
-  std::memcpy(start + 1, text.data(), text.size());
+  CopyBytes(start + 1, text.data(), text.size());
   std::memcpy(start + 1 + text.size(), "\r\n", 2);
   out_->Commit(text.size() + 3);
 }
@@ -94,7 +99,7 @@ void ReplyWriter::Bulk(std::string_view bytes) {
   }
   char* const start = out_->Reserve(kHeaderBytesMax + bytes.size() + 2);
   char* at = WriteHeader(start, '$', static_cast<int64_t>(bytes.size()));
-  std::memcpy(at, bytes.data(), bytes.size());
+  CopyBytes(at, bytes.data(), bytes.size());
   at += bytes.size();
   std::memcpy(at, "\r\n", 2);
   out_->Commit(static_cast<size_t>(at + 2 - start));

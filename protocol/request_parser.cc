@@ -4,6 +4,8 @@
 #include "protocol/request_parser.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 #include "protocol/text/hex.h"
@@ -18,6 +20,7 @@
 namespace sluice {
 namespace {
 
+static_assert(std::endian::native == std::endian::little);
 // Redis reads so much at once. A line end further out than this beyond the bound is never seen
 // there.
 constexpr size_t kReadBytes = 16 * 1024;
@@ -28,10 +31,15 @@ constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
 // leading zeros: then the careful path decides. At least kSmallestBulkBytes must be readable at
 // `at`.
 inline const char* ReadHeader(const char* at, const char* end, char mark, uint32_t& number) {
-  const uint32_t first = static_cast<unsigned char>(at[1]) - '0';
-  if (at[0] != mark || first > 9) return nullptr;
+  uint32_t bytes;
+  std::memcpy(&bytes, at, sizeof(bytes));
+  const uint32_t first = (bytes >> 8 & 0xff) - '0';
   number = first;
-  if (at[2] == '\r') return at + 4;
+  // Most have one digit: the mark and the CR are compared at once.
+  const uint32_t one_digit = static_cast<unsigned char>(mark) | uint32_t{'\r'} << 16;
+  if ((bytes & 0x00ff00ff) == one_digit && first <= 9) [[likely]]
+    return at + 4;
+  if (at[0] != mark || first > 9) return nullptr;
   uint32_t digit = static_cast<unsigned char>(at[2]) - '0';
   if (first == 0 || digit > 9) return nullptr;
   number = number * 10 + digit;
@@ -60,14 +68,10 @@ bool EndsArgument(char c) {
 
 // --- arrays
 
-ParseStatus RequestParser::Next(std::string_view window, const ParseLimits& limits,
-                                ArgumentList& arguments) {
+ParseStatus RequestParser::NextAnyWay(std::string_view window, const ParseLimits& limits,
+                                      ArgumentList& arguments) {
   if (window.empty()) return ParseStatus::kIncomplete;
   if (window.front() != '*') return ParseInline(window, arguments);
-  // The careful way goes on with an incomplete request: it knows where it was.
-  if (!partial_ && ParseWholeArray(window, limits, arguments)) [[likely]] {
-    return ParseStatus::kRequest;
-  }
   return ParseArray(window, limits, arguments);
 }
 
@@ -91,27 +95,30 @@ RequestParser::Step RequestParser::Fail(std::string sentence) {
 
 bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
                                     ArgumentList& arguments) {
-  if (window.size() < kSmallestBulkBytes) return false;
-  const int64_t bytes_max = BulkBytesMax(limits);
-  const int64_t count_max = limits.before_login
-                                ? std::min(limits.arguments_max, kArgumentsBeforeLoginMax)
-                                : limits.arguments_max;
+  // Before a login other limits hold too, and nothing has to be fast.
+  if (window.size() < kSmallestBulkBytes || limits.before_login) return false;
+  const int64_t bytes_max = limits.bulk_bytes_max;
   const char* const end = window.data() + window.size();
   uint32_t count;
   const char* at = ReadHeader(window.data(), end, '*', count);
   // So many bulks take so many bytes at the least: room is made below only for what has been sent.
-  if (at == nullptr || count == 0 || count > count_max ||
+  if (at == nullptr || count == 0 || count > limits.arguments_max ||
       static_cast<ptrdiff_t>(count * kSmallestBulkBytes) > end - at) {
     return false;
   }
   const size_t before = arguments.size();
   std::string_view* out = arguments.Add(count);
   std::string_view* const out_end = out + count;
+  // From here on the last header can begin.
+  const char* const last = end - kSmallestBulkBytes;
   for (; out != out_end; ++out) {
     uint32_t bytes;
-    if (end - at < static_cast<ptrdiff_t>(kSmallestBulkBytes)) break;
+    if (at > last) [[unlikely]]
+      break;
     at = ReadHeader(at, end, '$', bytes);
-    if (at == nullptr || bytes > bytes_max || end - at < static_cast<ptrdiff_t>(bytes) + 2) break;
+    if (at == nullptr || bytes > bytes_max || end - at < static_cast<ptrdiff_t>(bytes) + 2)
+        [[unlikely]]
+      break;
     *out = {at, bytes};
     at += bytes + 2;
   }

@@ -57,7 +57,16 @@ class RequestParser {
   // size in bytes; otherwise `arguments` is as it was. Inline arguments with quotes or escapes are
   // unescaped into storage that lives until Reset() or until ReleaseInline(); all other views point
   // into `window`. After kError only Reset() may follow.
-  ParseStatus Next(std::string_view window, const ParseLimits& limits, ArgumentList& arguments);
+  ParseStatus Next(std::string_view window, const ParseLimits& limits, ArgumentList& arguments) {
+    if (NextWhole(window, limits, arguments)) return ParseStatus::kRequest;
+    return NextAnyWay(window, limits, arguments);
+  }
+  // The fast way alone, for a whole request without anything unusual. False: nothing has changed,
+  // and Next finds out what there is.
+  bool NextWhole(std::string_view window, const ParseLimits& limits, ArgumentList& arguments) {
+    // The careful way goes on with an incomplete request: it knows where it was.
+    return !partial_ && ParseWholeArray(window, limits, arguments);
+  }
 
   size_t consumed() const { return consumed_; }
   // The sentence after "-ERR ", e.g. "Protocol error: invalid bulk length".
@@ -99,8 +108,10 @@ class RequestParser {
   enum class Step : uint8_t { kDone, kIncomplete, kError };
 
   // The fast way, for a whole array in the window without anything unusual (else false, with
-  // nothing changed), and the careful one with its steps.
+  // nothing changed), and the others: inline lines, and the careful way with its steps.
   bool ParseWholeArray(std::string_view window, const ParseLimits& limits, ArgumentList& arguments);
+  ParseStatus NextAnyWay(std::string_view window, const ParseLimits& limits,
+                         ArgumentList& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,
                          ArgumentList& arguments);
   Step ReadCount(std::string_view window, const ParseLimits& limits);

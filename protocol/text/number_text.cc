@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -48,6 +49,38 @@ inline char* FormatUpToEight(char* out, uint32_t number) {
   const uint64_t text = (digits | kZeros) >> (8 * leading);
   std::memcpy(out, &text, sizeof(text));
   return out + 8 - leading;
+}
+
+// "00" to "99", one after another.
+constexpr auto kPairs = [] {
+  std::array<char, 200> pairs{};
+  for (size_t i = 0; i < 100; ++i) {
+    pairs[2 * i] = static_cast<char>('0' + i / 10);
+    pairs[2 * i + 1] = static_cast<char>('0' + i % 10);
+  }
+  return pairs;
+}();
+
+// Requires: number < 100.
+inline char* FormatPair(char* out, uint32_t number) {
+  std::memcpy(out, &kPairs[2 * number], 2);
+  return out + 2;
+}
+
+// Without leading zeros. Requires: number < 10'000.
+inline char* FormatUpToFour(char* out, uint32_t number) {
+  if (number >= 100) {
+    const uint32_t high = number / 100;
+    if (high >= 10) {
+      out = FormatPair(out, high);
+    } else {
+      *out++ = static_cast<char>('0' + high);
+    }
+    return FormatPair(out, number % 100);
+  }
+  if (number >= 10) return FormatPair(out, number);
+  *out = static_cast<char>('0' + number);
+  return out + 1;
 }
 
 // The bytes of a text of four to eight, the first in the lowest, with "0" put before them to make
@@ -189,12 +222,11 @@ std::optional<long double> ParseLongDouble(std::string_view text) {
 
 // --- writing
 
-// In groups of eight digits from the left, of which only the first has no leading zeros.
+// Short ones two digits at a time, others in groups of eight from the left, of which only the first
+// has no leading zeros.
 char* FormatInt64(char* out, int64_t value) {
-  if (static_cast<uint64_t>(value) < 10) {  // most replies and lengths
-    *out = static_cast<char>('0' + value);
-    return out + 1;
-  }
+  if (static_cast<uint64_t>(value) < 10'000) [[likely]]
+    return FormatUpToFour(out, static_cast<uint32_t>(value));
   auto magnitude = static_cast<uint64_t>(value);
   if (value < 0) {
     *out++ = '-';

@@ -28,27 +28,6 @@ void CommandTimer::Configure() {
 
 // --- around a handler
 
-int64_t CommandTimer::Begin(const Command& command, Args args) {
-  // A long request is no part of a run: its time would hide that of the short ones.
-  if (run_.command != &command || args.size() > kRunArgumentsMax) EndRun();
-  return clock_.tick();
-}
-
-void CommandTimer::End(const CommandCall& call, const Command& command, int64_t begin,
-                       std::span<const size_t> secret) {
-  if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_)
-    return EndSingle(call, command, begin, secret);
-  if (run_.command != &command) {
-    EndRun();  // of what it has called
-    run_ = {.command = &command, .begin = begin};
-  }
-  ++run_.calls;
-  run_.end = clock_.Tick();
-  if (run_.end - begin >= watch_ns_) [[unlikely]]
-    WatchCall(call, command, run_.end - begin);
-  if (run_.calls >= kRunCallsMax || call.args.size() > kRunArgumentsMax) CloseRun();
-}
-
 void CommandTimer::TimeSingly() {
   if (singly_) return;
   EndRun();
@@ -90,10 +69,6 @@ void CommandTimer::Skip() {
 }
 
 // --- runs
-
-void CommandTimer::EndRun() {
-  if (run_.command) CloseRun();
-}
 
 // Nanoseconds are exact in the sum; the histogram gets the mean, once for each call.
 void CommandTimer::CloseRun() {

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command.h"
@@ -33,16 +34,36 @@ class CommandTimer {
 
   // --- around a handler
   // Its beginning, to be handed to End.
-  int64_t Begin(const Command& command, Args args);
+  int64_t Begin(const Command& command, Args args) {
+    // A long request is no part of a run: its time would hide that of the short ones.
+    if (run_.command != &command || args.size() > kRunArgumentsMax) [[unlikely]]
+      EndRun();
+    return clock_.tick();
+  }
   // `secret`: indexes of arguments that the slow log must not show; none for calls that may be of a
   // run.
   void End(const CommandCall& call, const Command& command, int64_t begin,
-           std::span<const size_t> secret);
+           const std::vector<size_t>& secret) {
+    if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_) [[unlikely]]
+      return EndSingle(call, command, begin, secret);
+    if (run_.command != &command) [[unlikely]] {
+      EndRun();  // of what it has called
+      run_ = {.command = &command, .begin = begin};
+    }
+    ++run_.calls;
+    run_.end = clock_.Tick();
+    if (run_.end - begin >= watch_ns_) [[unlikely]]
+      WatchCall(call, command, run_.end - begin);
+    if (run_.calls >= kRunCallsMax || call.args.size() > kRunArgumentsMax) [[unlikely]]
+      CloseRun();
+  }
 
   // For handlers, from within: this call is timed singly, whatever it is.
   void TimeSingly();
   // The run that is being timed ends here: its next call begins another.
-  void EndRun();
+  void EndRun() {
+    if (run_.command) CloseRun();
+  }
   // Restarts the clock and ends the run, so that work between two commands is not charged to the
   // second.
   void Skip();

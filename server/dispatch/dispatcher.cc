@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "server/clients/clients.h"
@@ -64,7 +65,7 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 }  // namespace
 
 RequestOutcome Dispatcher::ShowToHook(Session& session, const RequestHook::Arrival& arrival,
-                                      HashedKey first_key) {
+                                      const HashedKey& first_key) {
   using Ruling = RequestHook::Ruling;
   const Args words = arrival.words;
   const Ruling ruling = hook_->Arrived(session, arrival);
@@ -101,9 +102,55 @@ void Dispatcher::RefuseWords(Session& session, Args words, const Command* known)
   on_.clients.Close(session, CloseMode::kNow);
 }
 
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Dispatcher::RunHere(Session& session,
+                                                             const Request& request,
+                                                             ReplySink& reply,
+                                                             const HashedKey& first_key) {
+  const Command& command = request.command;
+  Statistics& statistics = on_.statistics;
+  const int64_t begin = on_.timer.Begin(command, request.args);
+  // Calls nest: EXEC, a script and FENCED run others from inside their handler. Counts after the
+  // handler include theirs; errors_told_ tells their errors apart.
+  errors_told_ = statistics.error_replies;
+  const uint64_t changes = on_.keyspace.changes();
+  const int db = session.db;
+
+  on_.effects.Begin(db);
+  on_.effects.audit().Begin(changes);
+  if constexpr (ChangeAudit::kOn) TellKeys(request);
+  CommandCall call = CallOf(session, request, reply, first_key);
+  if (session.blocked) [[unlikely]] {
+    call.woken = true;  // nothing else of a blocked client runs
+    call.woken_key = BlockedCallOf(session)->woken_key;
+  }
+  command.spec->run(call);
+  AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
+  on_.effects.Finish(db, on_.keyspace.changes() != changes, request.args);
+
+  CommandStatistics& own = on_.counts.Of(command.number);
+  if (!call.woken) [[likely]] {
+    if (on_.flags.Raised(SlowPathFlags::kCommands)) [[unlikely]]
+      ShowAndTrack(session, request);
+    ++statistics.commands;
+    ++own.calls;
+  }
+  // Errors of what it has called (EXEC, EVAL) are told of those; there are less after RESETSTAT.
+  if (statistics.error_replies > errors_told_) [[unlikely]]
+    ++own.failed;
+  errors_told_ = statistics.error_replies;
+  on_.timer.End(call, command, begin, hidden_);
+  if (!hidden_.empty()) [[unlikely]]
+    hidden_of_last_ = std::exchange(hidden_, {});
+}
+
+void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
+                     const HashedKey& first_key) {
+  RunHere(session, request, reply, first_key);
+}
+
 // A session without a condition, on a server without one, is spared the gates.
 RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* known,
-                                HashedKey first_key, bool hook_saw_it) {
+                                const HashedKey& first_key, bool hook_saw_it) {
   const std::optional<Request> checked = on_.commands.Check(words, known);
   if (!checked) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) {
@@ -140,7 +187,7 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
     Reject(session, &command, kOutOfMemoryText);
     return RequestOutcome::kDone;
   }
-  Run(session, request, on_.clients.SinkOf(session), first_key);
+  RunHere(session, request, on_.clients.SinkOf(session), first_key);
   return RequestOutcome::kDone;
 }
 
@@ -223,45 +270,6 @@ void Dispatcher::RunWithoutWords(Session& session, const Command& command, std::
   ++on_.counts.Of(command.number).calls;
 }
 
-void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
-                     HashedKey first_key) {
-  const Command& command = request.command;
-  Statistics& statistics = on_.statistics;
-  const int64_t begin = on_.timer.Begin(command, request.args);
-  // Calls nest: EXEC, a script and FENCED run others from inside their handler. Counts after the
-  // handler include theirs; errors_told_ tells their errors apart.
-  errors_told_ = statistics.error_replies;
-  const uint64_t changes = on_.keyspace.changes();
-  const int db = session.db;
-
-  on_.effects.Begin(db);
-  on_.effects.audit().Begin(changes);
-  if constexpr (ChangeAudit::kOn) TellKeys(request);
-  CommandCall call = CallOf(session, request, reply, first_key);
-  if (session.blocked) [[unlikely]] {
-    call.woken = true;  // nothing else of a blocked client runs
-    call.woken_key = BlockedCallOf(session)->woken_key;
-  }
-  command.spec->run(call);
-  AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
-  on_.effects.Finish(db, on_.keyspace.changes() != changes, request.args);
-
-  CommandStatistics& own = on_.counts.Of(command.number);
-  if (!call.woken) [[likely]] {
-    if (on_.flags.Raised(SlowPathFlags::kCommands)) [[unlikely]]
-      ShowAndTrack(session, request);
-    ++statistics.commands;
-    ++own.calls;
-  }
-  // Errors of what it has called (EXEC, EVAL) are told of those; there are less after RESETSTAT.
-  if (statistics.error_replies > errors_told_) [[unlikely]]
-    ++own.failed;
-  errors_told_ = statistics.error_replies;
-  on_.timer.End(call, command, begin, hidden_);
-  if (!hidden_.empty()) [[unlikely]]
-    hidden_of_last_ = std::exchange(hidden_, {});
-}
-
 // For the audit: the keys that the rules of users are asked about.
 void Dispatcher::TellKeys(const Request& request) {
   if (LooksAnywhere(*request.command.spec)) return;
@@ -271,16 +279,6 @@ void Dispatcher::TellKeys(const Request& request) {
     on_.effects.audit().MayLookUp(request.args[static_cast<size_t>(key.position)]);
   }
   on_.effects.audit().MayLookUpTold();
-}
-
-CommandCall Dispatcher::CallOf(Session& session, const Request& request, ReplySink& reply,
-                               HashedKey first_key) {
-  return {request,         reply,
-          session,         on_.parts,
-          on_.settings,    on_.random,
-          on_.keyspace,    on_.keyspace.db(session.db),
-          on_.effects,     on_.notifications,
-          on_.clock.now(), first_key};
 }
 
 void Dispatcher::ErrorsTold() { errors_told_ = on_.statistics.error_replies; }

@@ -73,12 +73,14 @@ class Dispatcher {
   const CommandTable& commands() const { return on_.commands; }
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.
-  RequestOutcome Execute(Session& session, Args args, const Command* command, HashedKey first_key) {
+  RequestOutcome Execute(Session& session, Args args, const Command* command,
+                         const HashedKey& first_key) {
     return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
   }
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
-  void Run(Session& session, const Request& request, ReplySink& reply, HashedKey first_key = {});
+  void Run(Session& session, const Request& request, ReplySink& reply,
+           const HashedKey& first_key = {});
 
   // Runs a command's work that a program asks for without words, where nobody is to hear of
   // commands or effects (Engine::DirectSession). It counts as a command unless the work was not
@@ -100,7 +102,14 @@ class Dispatcher {
 
   // One execution of a command, with nothing around it. Costs a few stores and no allocation.
   CommandCall CallOf(Session& session, const Request& request, ReplySink& reply,
-                     HashedKey first_key = {});
+                     const HashedKey& first_key = {}) {
+    return {request,         reply,
+            session,         on_.parts,
+            on_.settings,    on_.random,
+            on_.keyspace,    on_.keyspace.db(session.db),
+            on_.effects,     on_.notifications,
+            on_.clock.now(), first_key};
+  }
 
   // Why the client may not run it now, in the middle of another command, or empty.
   std::string InnerRefusal(const Session& session, const Request& request) const {
@@ -108,12 +117,15 @@ class Dispatcher {
   }
 
  private:
-  RequestOutcome Pass(Session& session, Args words, const Command* command, HashedKey first_key,
-                      bool hook_saw_it);
+  RequestOutcome Pass(Session& session, Args words, const Command* command,
+                      const HashedKey& first_key, bool hook_saw_it);
+  // Run, inside its caller: the way of every request.
+  void RunHere(Session& session, const Request& request, ReplySink& reply,
+               const HashedKey& first_key);
   std::optional<RequestOutcome> StopAtGates(Session& session, const Request& request);
   bool IsHooked() const { return on_.flags.Raised(SlowPathFlags::kHooked); }
   RequestOutcome ShowToHook(Session& session, const RequestHook::Arrival& arrival,
-                            HashedKey first_key);
+                            const HashedKey& first_key);
   void RefuseWords(Session& session, Args words, const Command* known);
   uint32_t FlagsOf(const Request& request);
   MemoryNeed NeedOf(const Request& request);

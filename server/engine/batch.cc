@@ -4,6 +4,9 @@
 // MULTI, RESET). Rules are no such condition: they are asked when a request runs.
 #include "server/engine/batch.h"
 
+#include <array>
+
+#include "absl/base/attributes.h"
 #include "protocol/text/same_bytes.h"
 
 namespace sluice {
@@ -19,8 +22,11 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   last_command_ = nullptr;
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
     Input& input = inputs[index];
+    if (input.spent()) continue;  // it may have no session any more
+    const ParseLimits limits{.bulk_bytes_max = settings_->proto_max_bulk_len,
+                             .before_login = (input.session->conditions & kNeedsLogin) != 0};
     while (!input.spent() && requests_.size() < kRequestsMax) {
-      if (!ParseOne(inputs, index)) break;
+      if (!ParseOne(input, index, limits)) break;
       if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time
     }
   }
@@ -38,61 +44,67 @@ inline const Command* Batch::Look(std::string_view name) {
   return last_command_;
 }
 
-// One request of inputs[index] into the batch; false if there is none.
-bool Batch::ParseOne(std::vector<Input>& inputs, size_t index) {
-  Input& input = inputs[index];
-  Session& session = *input.session;
-  const ParseLimits limits{.bulk_bytes_max = settings_->proto_max_bulk_len,
-                           .before_login = (session.conditions & kNeedsLogin) != 0};
+// One request of the input into the batch; false if there is none.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t index,
+                                                         const ParseLimits& limits) {
+  RequestParser& parser = input.session->parser;
   const size_t first = arguments_.size();
-  const ParseStatus status =
-      session.parser.Next(input.window.substr(input.parsed), limits, arguments_);
-  if (status == ParseStatus::kIncomplete) {
-    input.starved = true;
-    return false;
+  bool broken = false;
+  if (!parser.NextWhole(input.rest(), limits, arguments_)) [[unlikely]] {
+    const ParseStatus status = parser.Next(input.rest(), limits, arguments_);
+    input.starved = status == ParseStatus::kIncomplete;
+    if (input.starved) return false;
+    broken = status == ParseStatus::kError;
   }
-  Request request{static_cast<uint32_t>(index),
-                  static_cast<uint32_t>(first),
-                  static_cast<uint32_t>(arguments_.size() - first),
-                  status == ParseStatus::kError,
-                  input.window.size(),
-                  nullptr,
-                  {},
-                  nullptr,
-                  nullptr,
-                  nullptr};
-  if (!request.broken) {
-    input.parsed += session.parser.consumed();
-    request.end = input.parsed;
-    if (request.arguments > 0) request.command = Look(arguments_[first]);
-  } else {
-    input.parsed = input.window.size();
-  }
-  requests_.push_back(request);
+  input.parsed = broken ? input.window.size() : input.parsed + parser.consumed();
+  Request& request = requests_.emplace_back();
+  request.input = static_cast<uint32_t>(index);
+  request.first_argument = static_cast<uint32_t>(first);
+  request.arguments = static_cast<uint32_t>(arguments_.size() - first);
+  request.broken = broken;
+  request.end = input.parsed;
+  if (request.arguments > 0) request.command = Look(arguments_[first]);
   return true;
 }
 
-void Batch::Prefetch(const std::vector<Input>& inputs) {
+// Of each request the first key, where it has one; and the database that it is likely to be of.
+inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
   objects_ = false;
+  size_t input = SIZE_MAX;  // of the request before
+  Database* db = nullptr;   // that its session has selected
   for (Request& request : requests_) {
-    if (!request.command || request.command->first_key == 0) continue;
+    if (!request.command) continue;
     const auto key = static_cast<uint32_t>(request.command->first_key);
-    if (key >= request.arguments) continue;
+    if (key == 0 || key >= request.arguments) continue;
     request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
-    // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
-    const int db = inputs[request.input].session->db;
-    if (requests_.size() > 1 && keyspace_->made(db)) request.db = &keyspace_->db(db);
+    if (request.input != input) {
+      input = request.input;
+      const int index = inputs[input].session->db;
+      // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
+      db = keyspace_->made(index) ? &keyspace_->db(index) : nullptr;
+    }
+    request.db = db;
     objects_ |= !(request.command->spec->categories & kCatString);
   }
+}
+
+void Batch::Prefetch(const std::vector<Input>& inputs) {
+  HashFirstKeys(inputs);
+  if (requests_.size() == 1) return;
+  std::array<const PackedPointer*, kRequestsMax> slots;
   for (const Request& request : requests_) {
     if (request.db) request.db->Prefetch(request.key);
   }
-  for (Request& request : requests_) {
-    if (request.db) request.slot = request.db->PrefetchSlot(request.key);
+  const PackedPointer** slot = slots.data();
+  for (const Request& request : requests_) {
+    *slot++ = request.db ? request.db->PrefetchSlot(request.key) : nullptr;
   }
+  slot = slots.data();
   for (Request& request : requests_) {
-    if (request.slot) request.likely = Database::PrefetchEntry(*request.slot);
+    if (*slot) request.likely = Database::PrefetchEntry(**slot);
+    ++slot;
   }
+  moves_ = keyspace_->moves();
   if (objects_) PrefetchObjects();
 }
 

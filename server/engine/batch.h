@@ -34,10 +34,8 @@ class Batch {
     size_t end;   // offset behind it in the window
     const Command* command;
     HashedKey key;
-    const Database* db;  // where the key is likely to be; null: nothing to fetch
-    // The slot and the entry that are likely to be found there; until the first request runs.
-    const PackedPointer* slot;
-    const Entry* likely;
+    Database* db;         // where the key is likely to be; null: nothing to fetch
+    const Entry* likely;  // what is likely to be found there
   };
 
   Batch(const Settings& settings, const CommandTable& commands, Keyspace& keyspace)
@@ -47,6 +45,11 @@ class Batch {
   // nothing was found.
   bool Parse(std::vector<Input>& inputs, size_t& at);
   void Prefetch(const std::vector<Input>& inputs);
+  // Before a request runs: what was fetched for it need not be looked for again.
+  void Suggest(const Request& request) const {
+    if (request.likely && keyspace_->moves() == moves_) [[likely]]
+      request.db->Suggest(request.key, *request.likely);
+  }
 
   const std::vector<Request>& requests() const { return requests_; }
   Args ArgsOf(const Request& request) const {
@@ -54,8 +57,9 @@ class Batch {
   }
 
  private:
-  bool ParseOne(std::vector<Input>& inputs, size_t index);
+  bool ParseOne(Input& input, size_t index, const ParseLimits& limits);
   const Command* Look(std::string_view name);
+  void HashFirstKeys(const std::vector<Input>& inputs);
   void PrefetchObjects();
 
   const Settings* settings_;
@@ -64,6 +68,7 @@ class Batch {
   std::vector<Request> requests_;
   ArgumentList arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key
+  uint64_t moves_ = 0;          // Keyspace::moves() at the last Prefetch
   std::string_view last_name_;  // of the request parsed last in this batch
   const Command* last_command_ = nullptr;
 };

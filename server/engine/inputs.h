@@ -24,6 +24,8 @@ struct Input {
   bool from_pending = false;
   bool starved = false;  // the rest is an incomplete request
   bool stopped = false;  // blocked, held or closed: the rest waits
+  // Neither run nor in the batch.
+  std::string_view rest() const { return {window.data() + parsed, window.size() - parsed}; }
   bool spent() const { return starved || stopped || parsed >= window.size(); }
 };
 

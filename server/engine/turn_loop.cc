@@ -344,22 +344,22 @@ void TurnLoop::RunBatch() {
     }
   }
   on_.command_timer.EndRun();
-  uint32_t released = UINT32_MAX;
-  for (const Batch::Request& request : batch_.requests()) {
-    if (std::exchange(released, request.input) == request.input) continue;
-    if (Session* session = on_.inputs.list[request.input].session) session->parser.ReleaseInline();
+  const uint32_t last = batch_.requests().back().input;
+  for (uint32_t input = batch_.requests().front().input; input <= last; ++input) {
+    if (Session* session = on_.inputs.list[input].session) session->parser.ReleaseInline();
   }
 }
 
 // False: it has to wait, with all behind it.
-bool TurnLoop::RunRequest(Session& session, const Batch::Request& request) {
-  if (session.close != CloseMode::kOpen || session.blocked || session.paused) return false;
-  if (request.broken) {
-    ProtocolError(session);
-  } else if (request.arguments > 0) {
+inline bool TurnLoop::RunRequest(Session& session, const Batch::Request& request) {
+  if (session.close != CloseMode::kOpen || session.blocked || session.paused) [[unlikely]]
+    return false;
+  if (request.arguments > 0) [[likely]] {
+    batch_.Suggest(request);
     return Execute(session, batch_.ArgsOf(request), request.command, request.key) !=
            RequestOutcome::kHeld;
   }
+  if (request.broken) ProtocolError(session);
   return true;
 }
 
@@ -389,15 +389,18 @@ void TurnLoop::KeepRest(Input& input) {
 }
 
 RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* command,
-                                 HashedKey key) {
+                                 const HashedKey& key) {
   const ReplyMode reply_mode = session.reply_mode;
-  if (session.reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
-  if (session.reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
+  if (reply_mode != ReplyMode::kOn) [[unlikely]] {
+    if (reply_mode == ReplyMode::kSkipping) session.reply_mode = ReplyMode::kOn;
+    if (reply_mode == ReplyMode::kSkipNext) session.reply_mode = ReplyMode::kSkipping;
+  }
   RequestOutcome outcome;
   {
     const CurrentClient::As client(on_.current_client, session);
     outcome = on_.dispatcher.Execute(session, args, command, key);
-    if (outcome == RequestOutcome::kHeld) session.reply_mode = reply_mode;
+    if (outcome == RequestOutcome::kHeld) [[unlikely]]
+      session.reply_mode = reply_mode;
     if (on_.flags.Raised(SlowPathFlags::kServe) && !on_.current_client.serving_from_within())
         [[unlikely]] {
       ServeWaiters();
@@ -410,7 +413,7 @@ RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* com
     on_.clients.CheckOutputLimit(session);
     on_.clients.QueueSend(session);
   }
-  if (!session.output.empty() && !session.queued_to_send) on_.clients.QueueSend(session);
+  if (!session.queued_to_send && !session.output.empty()) on_.clients.QueueSend(session);
   return outcome;
 }
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "server/observe/statistics.h"
@@ -23,9 +24,11 @@ class CommandCounts {
   explicit CommandCounts(size_t commands) : places_((commands + kGroup - 1) / kGroup) {}
 
   CommandStatistics& Of(size_t number) {
-    if (number != last_number_) [[unlikely]]
-      Seek(number);
-    return *last_;
+    if (number != last_.number) [[unlikely]] {
+      std::swap(last_, before_);  // a script and its commands take turns
+      if (number != last_.number) last_ = Seek(number);
+    }
+    return *last_.counts;
   }
   // For those who only look: null where nothing of its group was counted.
   const CommandStatistics* Find(size_t number) const {
@@ -36,27 +39,32 @@ class CommandCounts {
   void Reset() {
     std::ranges::fill(places_, uint16_t{0});
     groups_.clear();
-    last_number_ = SIZE_MAX;
+    last_ = before_ = {};
   }
 
  private:
   static constexpr size_t kGroup = 4;
   using Group = std::array<CommandStatistics, kGroup>;
 
-  void Seek(size_t number) {
+  // Which command Of was asked for, and its counts.
+  struct Asked {
+    size_t number = SIZE_MAX;
+    CommandStatistics* counts = nullptr;
+  };
+
+  Asked Seek(size_t number) {
     uint16_t& place = places_[number / kGroup];
     if (place == 0) [[unlikely]] {
       groups_.push_back(std::make_unique<Group>());
       place = static_cast<uint16_t>(groups_.size());
     }
-    last_ = &(*groups_[place - 1])[number % kGroup];
-    last_number_ = number;
+    return {number, &(*groups_[place - 1])[number % kGroup]};
   }
 
   std::vector<uint16_t> places_;  // of each group in `groups_`, counted from 1; 0: it is not there
   std::vector<std::unique_ptr<Group>> groups_;
-  size_t last_number_ = SIZE_MAX;  // which Of was asked for last: a call asks several times
-  CommandStatistics* last_ = nullptr;
+  Asked last_;  // a call asks several times
+  Asked before_;
 };
 
 }  // namespace sluice

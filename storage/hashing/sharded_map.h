@@ -34,6 +34,7 @@ class ShardedMap {
 
   template <typename Key>
   Mapped* Find(const Key& key) {
+    if (size_ == 0) return nullptr;  // most are empty, and a hash costs more than all the rest
     const size_t hash = HashOf(key);
     Map& shard = shards_[IndexOf(hash)];
     const auto found = shard.find(key, hash);

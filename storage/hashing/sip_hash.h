@@ -93,6 +93,7 @@ inline uint64_t Hash(std::string_view text, const SipKey& key) {
     state.Take<kWordRounds>(Load<uint64_t>(bytes + at));
   state.Take<kWordRounds>(LastWord(bytes, text.size()));
   state.v2 ^= 0xff;
+#pragma GCC unroll 4
   for (int i = 0; i < kEndRounds; ++i) state.Round();
   return state.v0 ^ state.v1 ^ state.v2 ^ state.v3;
 }

@@ -71,10 +71,15 @@ bool MayBeInteger(std::string_view text) {
 
 }  // namespace
 
+void KeyspaceState::ReadAccessClock(const Now& at) {
+  clock_read_us = at.steady_us;
+  clock_read = AccessClock(at);
+}
+
 // --- reading
 
-const Entry* Database::Find(HashedKey key, const Now& now) {
-  Entry* entry = table_.Find(key);
+const Entry* Database::Find(const HashedKey& key, const Now& now) {
+  Entry* entry = LookUp(key);
   // The usual way reads and leaves no mark; only a key that is over goes the long way, which
   // removes it.
   if (entry == nullptr || !entry->Expired(now)) [[likely]]
@@ -82,9 +87,10 @@ const Entry* Database::Find(HashedKey key, const Now& now) {
   return FindLive(key, now);
 }
 
-const Entry* Database::FindAndTouch(HashedKey key, const Now& now) {
+const Entry* Database::FindAndTouch(const HashedKey& key, const Now& now) {
   Entry* entry = FindLive(key, now);
-  if (entry != nullptr) MarkAccess(*entry, now);
+  if (entry != nullptr) [[likely]]
+    MarkAccess(*entry, now);
   return entry;
 }
 
@@ -134,17 +140,52 @@ Entry& Database::ModifyUnseen(const Entry& found, const Now& now) {
   return entry;
 }
 
-Entry& Database::PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now) {
-  if (MayBeInteger(text))
-    // Canonical forms alone: "007" and "+7" stay text, so that GET gives back what was set.
-    if (const auto integer = ParseInt64(text)) return PutInteger(key, *integer, deadline, now);
-  return PutTextAsIs(key, text, deadline, now);
+// What is written most: a short text over one of its length, neither of which ends.
+inline bool Database::PutInPlace(Entry* entry, const HashedKey& key, std::string_view text,
+                                 Deadline deadline, const Now& now) {
+  if (entry == nullptr || !deadline.none() || !entry->HasTextRoom(text.size()) ||
+      MayBeInteger(text))
+    return false;
+  state_.image.BeforeChange(*entry);
+  Touch(key.bytes);
+  entry->OverwriteText(text);
+  MarkAccess(*entry, now);
+  return true;
 }
 
-Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline,
+Entry& Database::PutText(const HashedKey& key, std::string_view text, Deadline deadline,
+                         const Now& now) {
+  Entry* const entry = FindToReplace(key, now);
+  if (PutInPlace(entry, key, text, deadline, now)) return *entry;
+  return PutTextAt(entry, key, text, deadline, now);
+}
+
+Entry& Database::PutTextOver(const Entry* found, const HashedKey& key, std::string_view text,
+                             Deadline deadline, const Now& now) {
+  if (found == nullptr && HidesEntries()) return PutText(key, text, deadline, now);
+  assert(table_.Find(key) == found);
+  state_.now = now;
+  return PutTextAt(const_cast<Entry*>(found), key, text, deadline, now);
+}
+
+Entry& Database::PutTextAt(Entry* entry, const HashedKey& key, std::string_view text,
+                           Deadline deadline, const Now& now) {
+  if (MayBeInteger(text))
+    // Canonical forms alone: "007" and "+7" stay text, so that GET gives back what was set.
+    if (const auto integer = ParseInt64(text))
+      return PutOver(entry, key, IntegerPayload(*integer, false), deadline, now);
+  return PutTextAsIsAt(entry, key, text, deadline, now);
+}
+
+Entry& Database::PutTextAsIs(const HashedKey& key, std::string_view text, Deadline deadline,
                              const Now& now) {
-  if (text.size() <= Entry::kInlineBytesMax) return Put(key, InlineText(text), deadline, now);
-  Entry* entry = FindToReplace(key, now);
+  return PutTextAsIsAt(FindToReplace(key, now), key, text, deadline, now);
+}
+
+Entry& Database::PutTextAsIsAt(Entry* entry, const HashedKey& key, std::string_view text,
+                               Deadline deadline, const Now& now) {
+  if (text.size() <= Entry::kInlineBytesMax)
+    return PutOver(entry, key, InlineText(text), deadline, now);
   // A long text over one of about its length: its block is written over, and no new one is made.
   if (entry != nullptr && HasRoomFor(*entry, text)) {
     state_.image.BeforeChange(*entry);
@@ -154,7 +195,7 @@ Entry& Database::PutTextAsIs(HashedKey key, std::string_view text, Deadline dead
     return SetDeadline(*entry, deadline);
   }
   auto* copy = new TextBlock(text);
-  return Put(key, OutsidePayload(ValueType::kString, copy, false), deadline, now);
+  return PutOver(entry, key, OutsidePayload(ValueType::kString, copy, false), deadline, now);
 }
 
 Entry& Database::PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now) {
@@ -186,9 +227,7 @@ Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packe
 
 Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packed,
                            Deadline deadline, const Now& now) {
-  // Where nothing may be removed Find does not show what is past its deadline.
-  if (!state_.expiry_allowed || state_.image.is_taken())
-    return PutPacked(key, type, packed, deadline, now);
+  if (HidesEntries()) return PutPacked(key, type, packed, deadline, now);
   assert(table_.Find(key) == nullptr);
   state_.now = now;
   return PutOver(nullptr, key, PackedValue(type, packed), deadline, now);
@@ -238,6 +277,8 @@ Entry& Database::SetText(Entry& entry, std::string_view text) {
 }
 
 Entry& Database::SetInteger(Entry& entry, int64_t integer) {
+  if (entry.OverwriteInteger(integer)) [[likely]]
+    return entry;
   // One that has its 8 bytes keeps them: a counter around zero would go back and forth.
   const bool wide = entry.is_integer() && entry.form() == Form::kInt64;
   return OverwriteKeepingDeadline(entry, IntegerPayload(integer, wide));
@@ -318,33 +359,11 @@ uint64_t Database::HashOf(const Entry& entry) const {
   return HashName(entry.key(), state_.hash_key);
 }
 
-Entry* Database::FindLive(HashedKey key, const Now& now) {
-  Entry* entry = FindToReplace(key, now);
-  return entry != nullptr && entry->Expired(now) ? nullptr : entry;
-}
-
-Entry* Database::FindToReplace(HashedKey key, const Now& now) {
-#ifndef NDEBUG
-  state_.observer.KeyLookedUp(index_, key.bytes);
-#endif
-  state_.now = now;
-  Entry* entry = table_.Find(key);
-  if (entry == nullptr || !entry->Expired(now) || !MayRemove(*entry)) return entry;
-  RemoveExpired(*entry, key.hash, now);
+// The entry, if it has to stay.
+Entry* Database::MeetExpired(Entry& entry, uint64_t hash, const Now& now) {
+  if (!MayRemove(entry)) return &entry;
+  RemoveExpired(entry, hash, now);
   return nullptr;
-}
-
-// WATCH and client-side caching learn of the change here, before it happens.
-void Database::Touch(std::string_view key) {
-  state_.observer.KeyTouched(index_, key);
-  ++state_.changes;
-}
-
-void Database::MarkAccess(Entry& entry, const Now& now) {
-  const int64_t clock = AccessClock(now);
-  if (counts_accesses()) [[unlikely]]
-    return entry.set_access_clock(state_.access_count->Used(entry.access_clock(), clock));
-  entry.set_access_clock(static_cast<uint32_t>(clock));
 }
 
 void Database::MarkNew(Entry& entry, const Now& now) {
@@ -355,7 +374,7 @@ void Database::MarkNew(Entry& entry, const Now& now) {
 
 // --- changing
 
-Entry& Database::PutOver(Entry* entry, HashedKey key, const EntryPayload& payload,
+Entry& Database::PutOver(Entry* entry, const HashedKey& key, const EntryPayload& payload,
                          Deadline deadline, const Now& now) {
   Touch(key.bytes);
   deadline = Storable(deadline);

@@ -23,7 +23,9 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "absl/functional/function_ref.h"
+#include "protocol/text/same_bytes.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/access_count.h"
 #include "storage/keyspace/entry.h"
@@ -75,12 +77,26 @@ struct KeyspaceState {
   KeyspaceImage image;
   ScanCache scan_cache;
   size_t values_timed = 0;       // timers of values that are linked
+  uint64_t moves = 0;            // entries, or whole tables, that left their place or were freed
   int64_t access_origin_ms = 0;  // engine time at which OBJECT IDLETIME's clock is 0
+  int64_t clock_read_us = INT64_MIN;  // when AccessClockOfTurn was worked out
+  int64_t clock_read = 0;
   // Never negative, and in what an entry keeps of it the same: a log is played long before the
   // origin.
   int64_t AccessClock(const Now& at) const {
     constexpr int64_t kBeforeAllMs = (int64_t{1} << 32) * 1000;
     return (at.ms() - access_origin_ms + kBeforeAllMs) / 1000;
+  }
+  // The same for marks: of all accesses of a turn it is worked out once.
+  int64_t AccessClockOfTurn(const Now& at) {
+    if (at.steady_us != clock_read_us) [[unlikely]]
+      ReadAccessClock(at);
+    return clock_read;
+  }
+  void ReadAccessClock(const Now& at);
+  void TimeShifted(int64_t ms) {
+    access_origin_ms += ms;
+    clock_read_us = INT64_MIN;
   }
   // Null: the last access is marked by its time. Else by how many there were.
   AccessCount* access_count = nullptr;
@@ -102,11 +118,11 @@ class Database {
   // --- reading
   // Null when missing or expired, by its own deadline or because its value is over (then it is
   // removed, unless the keyspace is paused for expiry: see Keyspace::set_expiry_allowed).
-  const Entry* Find(HashedKey key, const Now& now);
+  const Entry* Find(const HashedKey& key, const Now& now);
   // The entry that lies there, past its deadline or not; nothing is removed.
-  const Entry* FindEvenExpired(HashedKey key) const { return table_.Find(key); }
+  const Entry* FindEvenExpired(HashedKey key) const { return LookUp(key); }
   // As Find, and marks the access (OBJECT IDLETIME); Find is Redis's LOOKUP_NOTOUCH.
-  const Entry* FindAndTouch(HashedKey key, const Now& now);
+  const Entry* FindAndTouch(const HashedKey& key, const Now& now);
   // Bring what Find will look at into the cache, in steps: each needs what the one before it has
   // fetched, so each is called for many keys before the next, and nothing changes meanwhile. The
   // second returns null for a key that is surely missing. The last returns what Find is likely to
@@ -116,6 +132,12 @@ class Database {
   const PackedPointer* PrefetchSlot(HashedKey key) const { return table_.PrefetchSlot(key.hash); }
   static const Entry* PrefetchEntry(const PackedPointer& slot) {
     return SegmentTable::PrefetchElement(slot);
+  }
+  // What PrefetchEntry has returned for the key that is looked for next: the table need not be
+  // asked for it then. Requires: Keyspace::moves() is what it was at that moment.
+  void Suggest(HashedKey key, const Entry& likely) {
+    suggested_ = const_cast<Entry*>(&likely);
+    suggested_hash_ = key.hash;
   }
   // Keys, those included that are past their deadline and not removed yet.
   size_t size() const;
@@ -152,9 +174,10 @@ class Database {
   Entry& ModifyUnseen(const Entry& found, const Now& now);
   // Creates or overwrites with a string. Text that is a canonical int64 is kept as an integer, as
   // Redis's tryObjectEncoding does. The deadline is `deadline` (None: the key becomes persistent).
-  Entry& PutText(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  Entry& PutText(const HashedKey& key, std::string_view text, Deadline deadline, const Now& now);
   // The same without the attempt to make it an integer (INCRBYFLOAT, COPY).
-  Entry& PutTextAsIs(HashedKey key, std::string_view text, Deadline deadline, const Now& now);
+  Entry& PutTextAsIs(const HashedKey& key, std::string_view text, Deadline deadline,
+                     const Now& now);
   // The same without a copy; its encoding is raw.
   Entry& PutRawText(HashedKey key, TextBlock text, Deadline deadline, const Now& now);
   Entry& PutInteger(HashedKey key, int64_t integer, Deadline deadline, const Now& now);
@@ -166,6 +189,9 @@ class Database {
   // The same under a key that Find has just not found: no second look-up.
   Entry& AddPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
                    const Now& now);
+  // PutText under a key that Find has just been asked for: no second look-up. Null: it was missing.
+  Entry& PutTextOver(const Entry* found, const HashedKey& key, std::string_view text,
+                     Deadline deadline, const Now& now);
   // In-place changes of an entry got from Modify in this call; they return it, perhaps moved.
   Entry& SetText(Entry& entry, std::string_view text);  // keeps the deadline; no integer attempt
   Entry& SetInteger(Entry& entry, int64_t integer);     // keeps the deadline
@@ -235,20 +261,36 @@ class Database {
 
   Database(KeyspaceState& state, uint8_t id, int index);
 
-  // --- finding. Both remove an expired entry where that is allowed.
-  Entry* FindLive(HashedKey key, const Now& now);       // null when expired
-  Entry* FindToReplace(HashedKey key, const Now& now);  // an expired one that has to stay is found
+  // --- finding
+  // In the table, but for the entry that was suggested.
+  Entry* LookUp(const HashedKey& key) const {
+    if (suggested_hash_ != key.hash || !suggested_ || !SameBytes(suggested_->key(), key.bytes))
+      return table_.Find(key);
+    assert(suggested_ == table_.Find(key));
+    return suggested_;
+  }
+  // Both remove an expired entry where that is allowed.
+  Entry* FindLive(const HashedKey& key, const Now& now);  // null when expired
+  // An expired one that has to stay is found.
+  Entry* FindToReplace(const HashedKey& key, const Now& now);
+  Entry* MeetExpired(Entry& entry, uint64_t hash, const Now& now);
   void Touch(std::string_view key);
   void MarkAccess(Entry& entry, const Now& now);
   void MarkNew(Entry& entry, const Now& now);
 
   // --- changing. A payload may point into the entry that it replaces.
-  Entry& Put(HashedKey key, const EntryPayload& payload, Deadline deadline, const Now& now) {
+  Entry& Put(const HashedKey& key, const EntryPayload& payload, Deadline deadline, const Now& now) {
     return PutOver(FindToReplace(key, now), key, payload, deadline, now);
   }
   // `entry`: what is there; null: nothing.
-  Entry& PutOver(Entry* entry, HashedKey key, const EntryPayload& payload, Deadline deadline,
+  Entry& PutOver(Entry* entry, const HashedKey& key, const EntryPayload& payload, Deadline deadline,
                  const Now& now);
+  Entry& PutTextAt(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
+                   const Now& now);
+  bool PutInPlace(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
+                  const Now& now);
+  Entry& PutTextAsIsAt(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
+                       const Now& now);
   static bool HasRoomFor(const Entry& entry, std::string_view text);
   void AssignInPlace(Entry& entry, std::string_view text);
   // The entry with another payload or kind of deadline, in place or in a new block. A timer that it
@@ -269,9 +311,18 @@ class Database {
   void FollowEntry(Entry& entry);
   static void DropValue(KeyspaceState& state, Value* value, size_t accounted);
 
+  // Find may not show what is there, and past its deadline.
+  bool HidesEntries() const { return !state_.expiry_allowed || state_.image.is_taken(); }
+
   // --- coming and going
   void Adopt(Entry& entry, uint64_t hash);    // into table and counts
   void Release(Entry& entry, uint64_t hash);  // out of them; its timer stays as it is
+  void Replace(const Entry& from, Entry& to, uint64_t hash);  // in the table
+  // Before an entry of it leaves its place, or is freed.
+  void EntryMoves() {
+    suggested_ = nullptr;
+    ++state_.moves;
+  }
   void Remove(Entry& entry, uint64_t hash);
   void RemoveExpired(Entry& entry, uint64_t hash, const Now& now);
   // Whether a key whose time is over may go. Else it looks missing, and stays.
@@ -284,6 +335,7 @@ class Database {
   SegmentTable TakeAll();
   void TimerFired(Entry& entry, uint64_t hash, const Now& now);
   void ValueTimerFired(Entry& entry, uint64_t hash, const Now& now);
+  bool any_parked() const { return parked_ > 0; }  // keys whose timer has fired in vain
   bool needs_rearming() const { return absolute_ + parked_ + state_.values_timed > 0; }
   void Rearm(Entry& entry, const Now& now);
   // Adds its timers and bytes to what the keyspace compares with the whole.
@@ -299,7 +351,47 @@ class Database {
   // Volatile and not linked: its timer fired when nothing might be removed (or, for a moment, it is
   // about to be armed).
   size_t parked_ = 0;
+  Entry* suggested_ = nullptr;  // by Suggest; null: nothing is, or what was has left its place
+  uint64_t suggested_hash_ = 0;
   SegmentTable table_;
 };
+
+// --- on the way of every command, inline
+
+inline Entry* Database::FindToReplace(const HashedKey& key, const Now& now) {
+#ifndef NDEBUG
+  state_.observer.KeyLookedUp(index_, key.bytes);
+#endif
+  state_.now = now;
+  Entry* const entry = LookUp(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  return MeetExpired(*entry, key.hash, now);
+}
+
+inline Entry* Database::FindLive(const HashedKey& key, const Now& now) {
+#ifndef NDEBUG
+  state_.observer.KeyLookedUp(index_, key.bytes);
+#endif
+  state_.now = now;
+  Entry* const entry = LookUp(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  MeetExpired(*entry, key.hash, now);
+  return nullptr;
+}
+
+// WATCH and client-side caching learn of the change here, before it happens.
+inline void Database::Touch(std::string_view key) {
+  state_.observer.KeyTouched(index_, key);
+  ++state_.changes;
+}
+
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Database::MarkAccess(Entry& entry, const Now& now) {
+  const int64_t clock = state_.AccessClockOfTurn(now);
+  if (counts_accesses()) [[unlikely]]
+    return entry.set_access_clock(state_.access_count->Used(entry.access_clock(), clock));
+  entry.set_access_clock(static_cast<uint32_t>(clock));
+}
 
 }  // namespace sluice

@@ -42,7 +42,7 @@ Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_vola
   const uint64_t hash = HashOf(entry);
   const Entry* before = &entry;
   Entry& moved = Rehouse(entry, shape, entry.key(), payload);
-  table_.Replace(*before, moved, hash);
+  Replace(*before, moved, hash);
   return moved;
 }
 
@@ -159,7 +159,13 @@ void Database::Adopt(Entry& entry, uint64_t hash) {
   parked_ += entry.timer().linked() ? 0 : 1;
 }
 
+void Database::Replace(const Entry& from, Entry& to, uint64_t hash) {
+  EntryMoves();
+  table_.Replace(from, to, hash);
+}
+
 void Database::Release(Entry& entry, uint64_t hash) {
+  EntryMoves();
   table_.Erase(entry, hash);
   if (!entry.is_volatile()) return;
   --volatile_;
@@ -202,6 +208,7 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
 // FLUSHDB in O(1): the entries go with their table, their timers still linked.
 SegmentTable Database::TakeAll() {
   volatile_ = absolute_ = parked_ = 0;
+  EntryMoves();
   return std::move(table_);
 }
 

@@ -107,16 +107,11 @@ void Entry::Store(const EntryPayload& payload) {
                                 (payload.raw ? kRaw : 0) | (payload.may_end ? kMayEnd : 0) |
                                 static_cast<uint8_t>(payload.form) << kFormShift);
   // The bytes may be this entry's own.
-  if (!payload.bytes.empty())
-    std::memmove(base() + value_offset(), payload.bytes.data(), payload.bytes.size());
+  CopyBytes(base() + value_offset(), payload.bytes.data(), payload.bytes.size());
 }
 
 void Entry::set_unix_deadline_ms(int64_t ms) {
   std::memcpy(base() + kHeaderBytes + sizeof(TimerNode), &ms, sizeof(ms));
-}
-
-void Entry::set_access_clock(uint32_t seconds) {
-  for (int i = 0; i < 3; ++i) access_[i] = static_cast<uint8_t>(seconds >> (8 * i));
 }
 
 // --- reading
@@ -126,18 +121,11 @@ Deadline Entry::deadline() const {
   return absolute() ? Deadline::Unix(unix_deadline_ms()) : Deadline::Steady(timer().deadline_ms());
 }
 
-int64_t Entry::integer() const {
-  assert(is_integer());
-  const size_t at = value_offset();
-  return form() == Form::kInt32 ? Load<int32_t>(at) : Load<int64_t>(at);
-}
-
-std::string_view Entry::Text(char* scratch) const {
+std::string_view Entry::TextElsewhere(char* scratch) const {
   assert(is_string());
   if (is_integer())
     return {scratch, static_cast<size_t>(FormatInt64(scratch, integer()) - scratch)};
-  if (outside()) return outside_text()->view();
-  return {value_field(), value_length_};
+  return outside_text()->view();
 }
 
 size_t Entry::TextBytes() const {

@@ -20,6 +20,7 @@
 // others read them. A pointer to one is valid until the next write to its database.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,7 @@
 #include <string_view>
 
 #include "absl/base/attributes.h"
+#include "protocol/text/copy_bytes.h"
 #include "storage/keyspace/value.h"
 #include "storage/memory/text_block.h"
 #include "storage/time/clock.h"
@@ -174,6 +176,12 @@ class Entry : public ValueHolder {
   // Overwrites type, form and value field; flags of the layout and the mark stay. Requires: the
   // block has room for it.
   void Store(const EntryPayload& payload);
+  // In place, for what is written most: a text where there is one of so many bytes, or a packed
+  // value, and no deadline; an integer where there is one as wide (else false, and nothing has
+  // changed).
+  bool HasTextRoom(size_t bytes) const { return !outside() && HasLayout(false, false, bytes); }
+  void OverwriteText(std::string_view text);  // requires: HasTextRoom(text.size())
+  bool OverwriteInteger(int64_t integer);
   template <typename T>
   T Load(size_t at) const {
     T result;
@@ -198,6 +206,7 @@ class Entry : public ValueHolder {
   bool DeadlinePassed(const Now& now) const;
   bool ValueIsOver(const Now& now) const;  // requires: has(kMayEnd)
 
+  std::string_view TextElsewhere(char* scratch) const;  // Text's: an integer, or one outside
   // Requires: outside().
   TextBlock* outside_text() const;  // of a string
   Value* outside_value() const;     // of any other type
@@ -219,8 +228,12 @@ static_assert(sizeof(Entry) == 8 && alignof(Entry) == 1);
 // --- what a look-up needs, inline
 
 inline size_t Entry::key_offset() const {
-  return kHeaderBytes + (has(kVolatile) ? sizeof(TimerNode) : 0) +
-         (has(kAbsolute) ? sizeof(int64_t) : 0) + (key_length_ == kLongKey ? sizeof(uint32_t) : 0);
+  static_assert(kVolatile == 1 && kAbsolute == 2);
+  static constexpr uint8_t kOffsets[] = {kHeaderBytes, kHeaderBytes + sizeof(TimerNode),
+                                         kHeaderBytes + sizeof(int64_t),
+                                         kHeaderBytes + sizeof(TimerNode) + sizeof(int64_t)};
+  return kOffsets[flags_ & (kVolatile | kAbsolute)] +
+         (key_length_ == kLongKey ? sizeof(uint32_t) : 0);
 }
 
 inline std::string_view Entry::key() const {
@@ -236,6 +249,44 @@ inline std::string_view Entry::packed() const { return {value_field(), value_len
 
 inline void Entry::PrefetchInside() const {
   if (outside() && !is_string()) value().Prefetch();
+}
+
+inline std::string_view Entry::Text(char* scratch) const {
+  if (form() == EntryPayload::Form::kInline) [[likely]]
+    return {value_field(), value_length_};
+  return TextElsewhere(scratch);
+}
+
+inline int64_t Entry::integer() const {
+  assert(is_integer());
+  const size_t at = value_offset();
+  return form() == EntryPayload::Form::kInt32 ? Load<int32_t>(at) : Load<int64_t>(at);
+}
+
+inline void Entry::set_access_clock(uint32_t seconds) {
+  for (int i = 0; i < 3; ++i) access_[i] = static_cast<uint8_t>(seconds >> (8 * i));
+}
+
+inline void Entry::OverwriteText(std::string_view text) {
+  assert(HasTextRoom(text.size()));
+  type_ = static_cast<uint8_t>(ValueType::kString);
+  flags_ = static_cast<uint8_t>((flags_ & kMark) | static_cast<uint8_t>(EntryPayload::Form::kInline)
+                                                       << kFormShift);
+  CopyBytes(base() + value_offset(), text.data(), text.size());
+}
+
+inline bool Entry::OverwriteInteger(int64_t integer) {
+  char* const field = base() + value_offset();
+  const auto narrow = static_cast<int32_t>(integer);
+  if (!is_integer()) return false;
+  if (form() == EntryPayload::Form::kInt64) {
+    std::memcpy(field, &integer, sizeof(integer));
+  } else if (narrow == integer) {
+    std::memcpy(field, &narrow, sizeof(narrow));
+  } else {
+    return false;
+  }
+  return true;
 }
 
 inline ValueType Entry::type() const { return static_cast<ValueType>(type_); }

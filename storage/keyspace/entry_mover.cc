@@ -50,7 +50,7 @@ void EntryMover::Move(Database& db, const Entry& found) {
     const uint64_t hash = db.HashOf(*entry);
     const Entry* const before = entry;
     entry = &db.Rehouse(*entry, entry->shape(), entry->key(), entry->payload());
-    db.table_.Replace(*before, *entry, hash);
+    db.Replace(*before, *entry, hash);
     pages_.Keeps(entry);
     ++counts_.blocks;
   }

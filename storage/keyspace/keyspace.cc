@@ -43,10 +43,6 @@ Database& Keyspace::MakeDatabase(int index) {
   return *by_index_[index];
 }
 
-HashedKey Keyspace::Hash(std::string_view key) const {
-  return {key, HashName(key, state_.hash_key)};
-}
-
 // --- whole databases
 // Neither touches an entry. A database's entries carry its id, not its index, so a swap is of two
 // pointers; a flush takes the whole table away, which later slices empty.

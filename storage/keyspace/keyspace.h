@@ -50,7 +50,7 @@ class Keyspace {
     return made(index) ? *by_index_[index] : MakeDatabase(index);
   }
   bool made(int index) const { return by_index_[index] != nullptr; }  // exists already (INFO)
-  HashedKey Hash(std::string_view key) const;
+  HashedKey Hash(std::string_view key) const { return {key, HashName(key, state_.hash_key)}; }
   const HashKeys& hash_keys() const { return hash_keys_; }
   HashKeys& hash_keys() { return hash_keys_; }  // for the tables of values, and temporary ones
   ScanCache& scan_cache() { return state_.scan_cache; }  // for pages of those
@@ -104,13 +104,13 @@ class Keyspace {
   bool RearmSlice(const Now& now, size_t budget);
 
   // DEBUG SET-ACTIVE-EXPIRE 0: timers leave expired keys where they are until met. Turning this or
-  // the next on again re-arms them: see RearmSlice.
+  // the next on again sets those that have fired: see RearmSlice.
   void set_active_expiry(bool on);
   // CLIENT PAUSE, replicas, loading: expired keys look missing but are not removed.
   void set_expiry_allowed(bool on);
 
   // Engine time is so much later from now on (Clock::Shift): what it has measured is not.
-  void TimeShifted(int64_t ms) { state_.access_origin_ms += ms; }
+  void TimeShifted(int64_t ms) { state_.TimeShifted(ms); }
   int64_t AccessSeconds(const Now& now) const { return state_.AccessClock(now); }
   int64_t AccessClock(const Now& now) const {  // as an entry keeps it
     return state_.AccessClock(now) & Database::kAccessClockMask;
@@ -122,6 +122,8 @@ class Keyspace {
   const AccessCount* access_count() const { return state_.access_count; }
 
   uint64_t changes() const { return state_.changes; }  // writes since the start (Redis's dirty)
+  // While it stays the same, an entry that was found is where it was: see Database::Suggest.
+  uint64_t moves() const { return state_.moves; }
   // Entries, values and tables, those awaiting FreeSlice included.
   size_t memory_bytes() const { return state_.memory_bytes; }
   // Walks everything and checks every invariant; the first violation as a sentence, or empty.

@@ -179,7 +179,7 @@ class Locks {
 
   // A wait is over by time, or its client is gone. False when it waits no more.
   bool Cancel(uint64_t wait_id, const Now& now);
-  // While others stand still (CLIENT PAUSE) no lock is handed over and no ended session gives any
+  // While the data stand still (CLIENT PAUSE) no lock is handed over and no ended session gives any
   // back: that is for the end, when this goes on with it at once.
   void StandStill(bool still, const Now& now) {
     stands_still_ = still;

@@ -24,14 +24,14 @@
 namespace sluice {
 
 // For writers that must see what is there first: marks the access, counts nothing.
-inline const Entry* LookUp(CommandCall& call, HashedKey key) {
+inline const Entry* LookUp(CommandCall& call, const HashedKey& key) {
   if (call.client.no_touch) [[unlikely]]
     return call.db.Find(key, call.now);
   return call.db.FindAndTouch(key, call.now);
 }
 
 // Tells of a key that a reader has not found.
-inline const Entry* Missed(CommandCall& call, HashedKey key) {
+inline const Entry* Missed(CommandCall& call, const HashedKey& key) {
   call.Notify(kNotifyKeyMiss, "keymiss", key.bytes, call.db);
   ++call.part<Statistics>().keyspace_misses;
   return nullptr;
@@ -44,9 +44,10 @@ inline HashedKey KeyToRead(const CommandCall& call, size_t index) {
 }
 
 // For readers: counts a hit or a miss as well.
-inline const Entry* LookUpToRead(CommandCall& call, HashedKey key) {
+inline const Entry* LookUpToRead(CommandCall& call, const HashedKey& key) {
   const Entry* const entry = LookUp(call, key);
-  if (!entry) return Missed(call, key);
+  if (!entry) [[unlikely]]
+    return Missed(call, key);
   ++call.part<Statistics>().keyspace_hits;
   return entry;
 }
@@ -59,17 +60,33 @@ inline const Entry* PeekToRead(CommandCall& call, HashedKey key) {
   return entry;
 }
 
-// The argument becomes the string at `key`. One of megabytes stays in the buffer that it came in;
-// not where the entry may end, and the argument with it, before the command has been told of.
-inline void PutArgument(CommandCall& call, HashedKey key, std::string_view argument,
+// An argument of megabytes becomes the string at `key` in the buffer that it came in; false: it has
+// to be copied. Not where the entry may end, and the argument with it, before the command has been
+// told of.
+inline bool PutBuffer(CommandCall& call, const HashedKey& key, std::string_view argument,
+                      Deadline deadline) {
+  if (deadline.Passed(call.now)) return false;
+  auto block = call.part<Inputs>().TakeArgument(call.client, argument);
+  if (block) call.db.PutRawText(key, *std::move(block), deadline, call.now);
+  return block.has_value();
+}
+
+// The argument becomes the string at `key`.
+inline void PutArgument(CommandCall& call, const HashedKey& key, std::string_view argument,
                         Deadline deadline) {
-  if (argument.size() >= TextBlock::kMappedAt && !deadline.Passed(call.now)) [[unlikely]] {
-    if (auto block = call.part<Inputs>().TakeArgument(call.client, argument)) {
-      call.db.PutRawText(key, *std::move(block), deadline, call.now);
-      return;
-    }
-  }
+  const bool is_large = argument.size() >= TextBlock::kMappedAt;
+  if (is_large && PutBuffer(call, key, argument, deadline)) [[unlikely]]
+    return;
   call.db.PutText(key, argument, deadline, call.now);
+}
+
+// The same where it has just been looked up: `found` is what is there, or null.
+inline void PutArgumentOver(CommandCall& call, const Entry* found, const HashedKey& key,
+                            std::string_view argument, Deadline deadline) {
+  const bool is_large = argument.size() >= TextBlock::kMappedAt;
+  if (is_large && PutBuffer(call, key, argument, deadline)) [[unlikely]]
+    return;
+  call.db.PutTextOver(found, key, argument, deadline, call.now);
 }
 
 // False when the key holds something else than a string: then WRONGTYPE has been answered. A

@@ -112,8 +112,10 @@ void SetWithOptions(CommandCall& call) {
     }
     if (!holds) return;
     if (keep_ttl && old) deadline = old->deadline();
+    PutArgumentOver(call, old, key, call.args[2], deadline);
+  } else {
+    PutArgument(call, key, call.args[2], deadline);
   }
-  PutArgument(call, key, call.args[2], deadline);
   SaySet(call, key, options.expiry.timed());
   RecordSet(call, options, deadline);
   if (!options.get) call.reply.Ok();
@@ -132,7 +134,7 @@ void Set(CommandCall& call) {
 void SetNx(CommandCall& call) {
   const HashedKey key = call.Key(1);
   if (LookUp(call, key)) return call.reply.Integer(0);
-  PutArgument(call, key, call.args[2], Deadline::None());
+  PutArgumentOver(call, nullptr, key, call.args[2], Deadline::None());
   SaySet(call, key, false);
   call.reply.Integer(1);
 }
@@ -156,9 +158,9 @@ void PSetEx(CommandCall& call) { SetTimed(call, ExpiryKind::kPx); }
 // --- GET
 
 // Answers with the string at `key`, or null. Null result: missing, or of another type and refused.
-const Entry* GetText(CommandCall& call, HashedKey key) {
+inline const Entry* GetText(CommandCall& call, const HashedKey& key) {
   const Entry* const entry = LookUpToRead(call, key);
-  if (!entry) {
+  if (!entry) [[unlikely]] {
     call.reply.Null();
     return nullptr;
   }
@@ -187,7 +189,7 @@ void GetSet(CommandCall& call) {
   const Entry* const old = LookUpToRead(call, key);
   if (!IsTextOrMissing(call, old)) return;
   old ? ReplyText(call, *old) : call.reply.Null();
-  PutArgument(call, key, call.args[2], Deadline::None());
+  PutArgumentOver(call, old, key, call.args[2], Deadline::None());
   SaySet(call, key, false);
   call.ReplaceWith({"SET", call.args[1], call.args[2]});
 }

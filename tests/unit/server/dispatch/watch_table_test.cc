@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/clients/session.h"
+#include "server/dispatch/command_table.h"
 #include "server/dispatch/transaction.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"

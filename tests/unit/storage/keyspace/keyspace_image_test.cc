@@ -146,13 +146,39 @@ TEST(KeyspaceImage, WhatIsLargeEndsOnceItHasBeenGiven) {
       EXPECT_EQ(db.Find(world.Key("a"), world.now()), nullptr);
       EXPECT_EQ(db.size(), 2u);
     }
-    while (keyspace.ImageSlice(1)) continue;
+    while (keyspace.ImageSlice(world.now(), 1)) continue;
     while (keyspace.RearmSlice(world.now(), 10)) continue;
     fire();
     EXPECT_EQ(db.size(), 0u);
     EXPECT_EQ(recorder.content, is_abandoned ? Content() : before);
     EXPECT_EQ(keyspace.Audit(world.now()), "");
   }
+}
+
+// Whatever moment, and offset of the wall clock, the last write had.
+TEST(KeyspaceImage, SetsTimersThatFiredInVainByThePresent) {
+  RdbWorld world;
+  Keyspace& keyspace = world.keyspace();
+  Database& db = keyspace.db(0);
+  const auto fire = [&] {
+    world.wheel().Advance(world.now().ms(), SIZE_MAX,
+                          [&](TimerNode& node) { keyspace.TimerFired(node, world.now()); });
+  };
+  db.PutText(world.Key("a"), std::string(1000, 'x'), Deadline::Unix(world.now().unix_ms() + 10),
+             world.now());
+  keyspace.set_image_large_bytes(100);
+  ImageRecorder recorder(world);
+  keyspace.BeginImage(recorder);
+  world.clock.Advance(10);
+  fire();
+  EXPECT_EQ(db.Find(world.Key("a"), world.now()), nullptr);
+  Now other = world.now();
+  other.unix_offset_ms -= 60'000;
+  db.PutInteger(world.Key("b"), 1, Deadline::None(), other);
+  while (keyspace.ImageSlice(world.now(), 1)) continue;
+  fire();
+  EXPECT_EQ(db.size(), 1u) << "its time is over now, and not in a minute";
+  EXPECT_EQ(keyspace.Audit(world.now()), "");
 }
 
 TEST(KeyspaceImage, IsAsACloneOfItsInstant) {
@@ -171,7 +197,7 @@ TEST(KeyspaceImage, IsAsACloneOfItsInstant) {
       do {
         for (size_t left = changing.Random(20); left > 0; --left) changing.Change();
         if (is_abandoned && changing.Random(3) == 0) keyspace.AbandonImage();
-      } while (keyspace.ImageSlice(1 + changing.Random(10)));
+      } while (keyspace.ImageSlice(world.now(), 1 + changing.Random(10)));
       EXPECT_FALSE(keyspace.takes_image());
       while (keyspace.RearmSlice(world.now(), 10)) {
       }

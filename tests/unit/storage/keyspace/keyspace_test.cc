@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "protocol/text/number_text.h"
@@ -410,6 +411,7 @@ class History {
   void Step() {
     const int db = Pick(kDatabases);
     const std::string key = AnyKey();
+    Suggest();
     switch (Pick(18)) {
       case 0:
       case 1:
@@ -449,6 +451,7 @@ class History {
 
   void CompareAll() {
     ASSERT_EQ(world_.Audit(), "");
+    EXPECT_GT(std::exchange(suggested_, 0), 0);
     ForgetPassed();
     for (int db = 0; db < kDatabases; ++db) {
       size_t live = 0;
@@ -461,6 +464,20 @@ class History {
 
  private:
   static constexpr int kDatabases = 3;
+
+  // As a batch does: a key is fetched now, and what was found suggested before a later step. Here
+  // the step is mostly about another key.
+  void Suggest() {
+    if (fetched_ && fetched_moves_ == world_.keyspace.moves()) {
+      world_.db(fetched_db_).Suggest(world_.Key(fetched_key_), *fetched_);
+      ++suggested_;
+    }
+    fetched_db_ = Pick(kDatabases);
+    fetched_key_ = AnyKey();
+    const PackedPointer* const slot = world_.db(fetched_db_).PrefetchSlot(world_.Key(fetched_key_));
+    fetched_ = slot ? Database::PrefetchEntry(*slot) : nullptr;
+    fetched_moves_ = world_.keyspace.moves();
+  }
 
   uint64_t Pick(uint64_t below) { return random_() % below; }
   std::string AnyKey() {
@@ -496,7 +513,13 @@ class History {
   void PutText(int db, const std::string& key) {
     const std::string text = AnyText();
     const Deadline deadline = AnyDeadline();
-    world_.db(db).PutText(world_.Key(key), text, deadline, world_.now());
+    const HashedKey hashed = world_.Key(key);
+    Database& at = world_.db(db);
+    if (Pick(2) == 0) {
+      at.PutText(hashed, text, deadline, world_.now());
+    } else {
+      at.PutTextOver(at.Find(hashed, world_.now()), hashed, text, deadline, world_.now());
+    }
     model_[db][key] = {text, deadline};
   }
   void PutInteger(int db, const std::string& key) {
@@ -612,6 +635,11 @@ class History {
   std::mt19937_64 random_;
   World world_;
   Model model_;
+  int fetched_db_ = 0;
+  std::string fetched_key_;
+  const Entry* fetched_ = nullptr;
+  uint64_t fetched_moves_ = 0;
+  int suggested_ = 0;  // since the last CompareAll
 };
 
 class KeyspaceModel : public testing::TestWithParam<int> {};
