@@ -4,6 +4,7 @@
 #include "server/clients/clients.h"
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <utility>
 
@@ -51,6 +52,7 @@ Session& Clients::Open(Peer peer) {
   if (gate_) session->output.set_may_leave(0);
   slot_of_client_.emplace(session->client_id, slot);
   Account(*session);
+  ++CountOf(*session);
   slots_[slot].session = std::move(session);
   ++size_;
   ++statistics_.connections;
@@ -61,11 +63,27 @@ Session& Clients::Open(Peer peer) {
 void Clients::Remove(Session& session) {
   const uint32_t slot = session.id.slot;
   slot_of_client_.erase(session.client_id);
-  accounted_bytes_ -= session.accounted_bytes;
+  --CountOf(session);
+  SetAccounted(session, 0);
   slots_[slot].session.reset();
   ++slots_[slot].generation;
   free_slots_.push_back(slot);
   --size_;
+}
+
+void Clients::SetKind(Session& session, SessionKind kind) {
+  assert(session.kind == SessionKind::kClient);
+  const size_t bytes = session.accounted_bytes;
+  SetAccounted(session, 0);
+  --CountOf(session);
+  session.kind = kind;
+  ++CountOf(session);
+  SetAccounted(session, bytes);
+  if (kind == SessionKind::kMasterLink) {
+    SetUser(session, nullptr, /*is_restricted=*/false);
+    SetLoggedIn(session, true);
+  }
+  LimitOutput(session);
 }
 
 Session* Clients::Find(SessionId id) const {
@@ -93,32 +111,38 @@ size_t Clients::MemoryBytes() const {
   return bytes;
 }
 
+size_t Clients::ReplicaBytes() const {
+  size_t bytes = 0;
+  if (replicas() == 0) return bytes;
+  ForEach([&](const Session& session) {
+    if (session.kind == SessionKind::kReplica) bytes += session.MemoryBytes();
+  });
+  return bytes;
+}
+
 void Clients::SetAccounting(bool on) {
   if (on == accounts_) return;
   accounts_ = on;
-  ForEach([this](Session& session) {
-    Account(session);
-    if (!accounts_) session.accounted_bytes = 0;
-  });
-  if (!on) accounted_bytes_ = 0;
+  ForEach([&](Session& session) { SetAccounted(session, on ? session.MemoryBytes() : 0); });
 }
 
 void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                          absl::FunctionRef<std::string(const Session&)> describe) {
-  if (accounted_bytes_ <= bytes_max) return;
+  size_t left = accounted_bytes_ - exempt_bytes_;
+  if (left <= bytes_max) return;
   std::vector<std::pair<bool, Session*>> in_order;  // whether it is one of the first to go
   size_t of_first = 0;
   ForEach([&](Session& session) {
-    if (session.no_evict || session.close == CloseMode::kNow) return;
+    const bool is_client = session.kind == SessionKind::kClient;
+    if (!is_client || session.no_evict || session.close == CloseMode::kNow) return;
     in_order.emplace_back(!goes_last(session), &session);
     of_first += in_order.back().first ? session.accounted_bytes : 0;
   });
-  const bool suffices = accounted_bytes_ - of_first <= bytes_max;
+  const bool suffices = left - of_first <= bytes_max;
   const auto rank = [suffices](const std::pair<bool, Session*>& item) {
     return std::pair(suffices && item.first, item.second->accounted_bytes);
   };
   std::ranges::make_heap(in_order, {}, rank);
-  size_t left = accounted_bytes_;
   for (; left > bytes_max && !in_order.empty(); in_order.pop_back()) {
     std::ranges::pop_heap(in_order, {}, rank);
     Session* const session = in_order.back().second;
@@ -227,16 +251,18 @@ void Clients::CloseOverOutputLimit(Session& session) {
   session.close = CloseMode::kNow;
 }
 
-// A client that has not logged in gets little, so that strangers cannot fill the memory.
 size_t Clients::QueryBytesMax(const Session& session) const {
+  if (session.kind == SessionKind::kMasterLink) return SIZE_MAX;
   const auto most = static_cast<size_t>(settings_.client_query_buffer_limit);
   return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
 }
 
-// A monitor is sent more than it asks for, as a subscriber is. A stranger gets little.
+// A monitor is sent more than it asks for, as a subscriber is. A stranger gets little, and a master
+// is told as much as any client.
 const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
   static constexpr OutputLimit kBeforeLogin{.hard_bytes = kReplyBytesBeforeLoginMax};
   if (session.conditions & kNeedsLogin) return kBeforeLogin;
+  if (session.kind == SessionKind::kReplica) return settings_.output_replica;
   const bool is_sent_pushes = session.subscribes() || (session.conditions & kMonitor);
   return is_sent_pushes ? settings_.output_pubsub : settings_.output_normal;
 }
@@ -325,13 +351,14 @@ void Clients::LookAt(Session& session) {
   if (session.close == CloseMode::kNow) QueueSend(session);
 }
 
-// Idle for too long, or a stranger for too long.
+// Idle for too long, or a stranger for too long. Whether a replica or a master still lives is asked
+// by other means.
 bool Clients::IsOverdue(Session& session) {
   const int64_t now_ms = clock_.now().ms();
   const int64_t idle_ms = settings_.timeout * 1000;
   const int64_t login_ms = settings_.login_timeout * 1000;
-  const bool waits =
-      session.blocked || session.paused || session.subscribes() || (session.conditions & kMonitor);
+  const bool waits = session.kind != SessionKind::kClient || session.blocked || session.paused ||
+                     session.subscribes() || (session.conditions & kMonitor);
   const bool is_silent = idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms;
   if (is_silent && !(keeps_ && keeps_(session))) return true;
   const bool awaits_login = login_ms > 0 && (session.conditions & kNeedsLogin) &&
@@ -354,12 +381,15 @@ void Clients::TimeShifted(int64_t ms) {
 // --- what has to hold between two turns
 
 std::string Clients::Audit() const {
-  size_t sessions = 0, accounted = 0;
+  size_t sessions = 0, accounted = 0, exempt = 0;
+  std::array<size_t, kSessionKinds> counts{};
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     const Session* const session = slots_[slot].session.get();
     if (!session) continue;
     ++sessions;
     accounted += session->accounted_bytes;
+    if (session->kind != SessionKind::kClient) exempt += session->accounted_bytes;
+    ++counts[static_cast<size_t>(session->kind)];
     if (!(session->id == SessionId{static_cast<uint32_t>(slot), slots_[slot].generation}))
       return "a session is in another's slot";
     const auto found = slot_of_client_.find(session->client_id);
@@ -367,9 +397,10 @@ std::string Clients::Audit() const {
       return "a client's number leads to another slot";
     if (std::string fault = AuditSession(*session); !fault.empty()) return fault;
   }
-  const bool summed = accounted == accounted_bytes_;
+  const bool summed = accounted == accounted_bytes_ && exempt == exempt_bytes_;
   if (!summed) return "the memory of the clients is miscounted";
-  const bool counted = sessions == size_ && sessions == slot_of_client_.size() &&
+  const bool counted = sessions == size_ && counts == counts_ &&
+                       sessions == slot_of_client_.size() &&
                        sessions + free_slots_.size() == slots_.size();
   return counted ? "" : "the sessions are miscounted";
 }

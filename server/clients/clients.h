@@ -7,6 +7,7 @@
 // Remove.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -68,23 +69,30 @@ class Clients final : public ErrorListener {
   Session* Find(SessionId id) const;              // null when gone
   Session* FindClient(uint64_t client_id) const;  // by CLIENT ID
   void ForEach(const std::function<void(Session&)>& visit) const;
-  size_t size() const { return size_; }
-  size_t MemoryBytes() const;  // O(clients)
+  // From now on it is one of those, for good. A master link has every right and needs no login.
+  // Requires: it is a client.
+  void SetKind(Session& session, SessionKind kind);
+  size_t size() const { return size_; }  // of all kinds
+  size_t count(SessionKind kind) const { return counts_[static_cast<size_t>(kind)]; }
+  size_t replicas() const { return count(SessionKind::kReplica); }
+  // INFO's connected_clients, to which Redis counts the link to a master.
+  size_t connected() const { return size_ - replicas(); }
+  size_t MemoryBytes() const;   // O(clients)
+  size_t ReplicaBytes() const;  // of that, the replicas' share; O(clients)
 
   // --- memory of all clients, kept as it changes while there is a limit of memory
   void SetAccounting(bool on);
   void Account(Session& session) {
     if (!accounts_) [[likely]]
       return;
-    const size_t bytes = session.MemoryBytes();
-    accounted_bytes_ += bytes - session.accounted_bytes;
-    session.accounted_bytes = bytes;
+    SetAccounted(session, session.MemoryBytes());
   }
   // Requires: it is kept.
   size_t accounted_bytes() const { return accounted_bytes_; }
   // At the end of a turn: closes the largest clients until the rest take no more than that, but
-  // none of CLIENT NO-EVICT (which count, too, as in Redis). Clients of whom `goes_last` is true
-  // are spared where closing others is enough. O(clients) where the sum is too large.
+  // none of CLIENT NO-EVICT (which count, too, as in Redis). Replicas and master links neither
+  // count nor go. Clients of whom `goes_last` is true are spared where closing others is enough.
+  // O(clients) where the sum is too large.
   void EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&)> goes_last,
                   absl::FunctionRef<std::string(const Session&)> describe);
   uint64_t evicted() const { return evicted_; }
@@ -132,6 +140,8 @@ class Clients final : public ErrorListener {
   void CloseOverOutputLimit(Session& session);
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void CheckOutputLimit(Session& session);
+  // How much of what it has sent may wait. Before its login that is little, so that strangers
+  // cannot fill the memory; a link takes whatever its master sends, as in Redis.
   size_t QueryBytesMax(const Session& session) const;
   // Its subscriptions, protocol or MONITOR changed: the commands it may call, and how much output
   // may wait for it, depend on them.
@@ -167,6 +177,13 @@ class Clients final : public ErrorListener {
     uint32_t generation = 0;
   };
 
+  void SetAccounted(Session& session, size_t bytes) {
+    const size_t more = bytes - session.accounted_bytes;
+    accounted_bytes_ += more;
+    if (session.kind != SessionKind::kClient) exempt_bytes_ += more;
+    session.accounted_bytes = bytes;
+  }
+  size_t& CountOf(const Session& session) { return counts_[static_cast<size_t>(session.kind)]; }
   void LimitOutput(Session& session);
   void SettleLogin(Session& session);
   void LookAt(Session& session);
@@ -186,7 +203,9 @@ class Clients final : public ErrorListener {
   std::vector<uint32_t> free_slots_;
   absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
   size_t size_ = 0;
+  std::array<size_t, kSessionKinds> counts_{};
   size_t accounted_bytes_ = 0;
+  size_t exempt_bytes_ = 0;  // of these, of replicas and master links
   uint64_t evicted_ = 0;
   bool accounts_ = false;
   bool counts_errors_ = true;

@@ -55,6 +55,11 @@ enum SessionCondition : uint32_t {
   kRestricted = 1u << 6,  // its user may not do everything
 };
 
+// What is at the other end. Most are clients. A replica is sent the stream; a master link, which
+// this server has opened, is sent it from there. Their figures, limits and time-outs differ.
+enum class SessionKind : uint8_t { kClient, kReplica, kMasterLink };
+inline constexpr size_t kSessionKinds = 3;
+
 // CLIENT REPLY. kSkipNext becomes kSkipping with the next command, and kOn behind it.
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
 // In the order of strictness: kAfterReply sends what is there, kNow sends nothing more.
@@ -89,6 +94,7 @@ class Session {
   bool replays = false;
   // The Unix time that its command names stands for one of engine time: EffectTime::kRelative.
   bool replays_relative = false;
+  SessionKind kind = SessionKind::kClient;  // Clients::SetKind changes it
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
   bool blocked = false;       // blocked by a command: set exactly while there is `blocked_call`

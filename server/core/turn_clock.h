@@ -1,5 +1,12 @@
 // TurnClock: the time of a turn. It stands still while a turn's commands run, but for what asks for
 // a new sample (DEBUG SLEEP and other long work); and the cheap tick by which commands are timed.
+//
+// A session's commands may run at another moment than the turn's: those of a log are played before
+// all that they tell of. The next command of the same turn sees the present again. So now() is a
+// value: a reference would change under its holder.
+//
+//   const TurnClock::Hold hold = clock.HoldAt(moment);
+//   command.spec->run(call);
 #pragma once
 
 #include <cstdint>
@@ -12,32 +19,44 @@ class TurnClock {
  public:
   explicit TurnClock(Clock& clock) : clock_(clock), now_(clock.Sample()) {}
 
-  const Now& now() const { return now_; }
-  // Time stands still at a moment so long ago, until LetGo: what a log tells of lies ahead of it.
-  void Hold(int64_t back_us) {
-    now_ = clock_.Sample();
-    now_.steady_us -= back_us;
-    held_ = true;
-  }
-  // While it is held: Unix time less engine time, as it was then.
-  void SetHeldOffset(int64_t unix_offset_ms) { now_.unix_offset_ms = unix_offset_ms; }
-  void LetGo() {
-    held_ = false;
-    now_ = clock_.Sample();
-  }
-  // A new sample; true when the wall clock has stepped since the last one.
+  Now now() const { return now_; }
+  // A new sample, unless time is held; true when the wall clock has stepped since the last one.
   bool Refresh() {
     if (held_) return false;
     const int64_t offset_ms = now_.unix_offset_ms;
     now_ = clock_.Sample();
     return now_.unix_offset_ms != offset_ms;
   }
+  // While it lives time stands still at a moment that its owner names; behind it, time is as it was
+  // before. Holds nest. Timers of absolute deadlines that are set meanwhile lie at that moment's
+  // offset: where it is not the present's, see Keyspace::WallStepped.
+  class [[nodiscard]] Hold {
+   public:
+    Hold(TurnClock& clock, const Now& moment)
+        : clock_(clock), now_(clock.now_), held_(clock.held_) {
+      clock.now_ = moment;
+      clock.held_ = true;
+    }
+    ~Hold() {
+      clock_.now_ = now_;
+      clock_.held_ = held_;
+    }
+    Hold(const Hold&) = delete;
+
+   private:
+    TurnClock& clock_;
+    const Now now_;
+    const bool held_;
+  };
+  Hold HoldAt(const Now& moment) { return Hold(*this, moment); }
   // While it lives time goes on, also where it is held: others are served from inside what holds
   // it.
-  class Going {
+  class [[nodiscard]] Going {
    public:
     explicit Going(TurnClock& clock) : clock_(clock), now_(clock.now_), held_(clock.held_) {
-      if (held_) clock.LetGo();
+      if (!held_) return;
+      clock.held_ = false;
+      clock.now_ = clock.clock_.Sample();
     }
     ~Going() {
       if (!held_) return;

@@ -292,7 +292,7 @@ struct CommandCall : Request {
   Database& db;  // the one the client has selected
   Effects& effects;
   Notifications& notifications;
-  const Now& now;
+  const Now now;
   HashedKey
       first_key;  // of the first key argument, when the batch has hashed it (bytes.data() set)
   // Run again because something has happened to a key that the client waits for: see waiters.h.
@@ -338,6 +338,8 @@ struct CommandCall : Request {
   void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs) const {
     effects.ReplaceWith(command, time);
   }
+  // The request has changed nothing, but replicas are to run it, too; the log does not hear of it.
+  void ForStreamAlone() const { effects.ReplaceWith(args, EffectTime::kAsItIs, kToStream); }
   // Whether ReplaceWith has a listener: ask before you make texts for it.
   bool wants_effects() const { return effects.wanted(); }
   // The change has no effect for a log, or a ChangeRecorder has told it.

@@ -201,7 +201,7 @@ std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Re
   }
   const bool transaction_writes =
       session.in_multi() && (row_flags & kEndsMulti) && TransactionOf(session)->writes;
-  if (on_.pause.mode() != Pause::Mode::kNone &&
+  if (on_.pause.is_on() && session.kind != SessionKind::kReplica &&
       on_.pause.Holds(FlagsOf(request), transaction_writes)) {
     on_.pause.Hold(session);
     session.keeps_caching = true;  // CLIENT CACHING is for when it runs

@@ -1,5 +1,5 @@
-// See effects.h. The first effect of a command is held back until it is known whether a second one
-// makes it a group.
+// See effects.h. For each target the first effect of a command is held back until it is known
+// whether a second one makes it a group.
 #include "server/dispatch/effects.h"
 
 #include <utility>
@@ -13,22 +13,25 @@ constexpr size_t kHeldBytesKept = 64 * 1024;
 
 }  // namespace
 
-void Effects::Replace(Args command, EffectTime time) {
-  replaced_ = true;
-  Add(db_, command, time);
+void Effects::set_sink(EffectTarget target, EffectSink* sink) {
+  for (Outlet& outlet : outlets_) {
+    if (outlet.target != target) continue;
+    outlet.sink = sink;
+    outlet.told = Told::kNothing;
+  }
+  sinks_ = static_cast<EffectTargets>(sink ? sinks_ | target : sinks_ & ~target);
 }
 
-void Effects::Add(int db, Args command, EffectTime time) {
-  if (!sink_ || muted_) return;
-  // Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
-  // open. Outside of commands each effect stands alone.
-  if (depth_ > 0 && told_ == Told::kNothing) return Hold(db, command, time);
-  if (told_ == Told::kHeldOne) {
-    told_ = Told::kGroup;
-    sink_->GroupBegin();
-    TellHeld();
+void Effects::Add(int db, Args command, EffectTime time, EffectTargets targets) {
+  const EffectTargets open = Open(targets);
+  for (Outlet& outlet : outlets_) {
+    if (!(open & outlet.target)) continue;
+    if (depth_ > 0) {
+      outlet.Add(db, command, time);
+    } else {
+      outlet.sink->Effect(db, command, time);  // outside of commands each stands alone
+    }
   }
-  sink_->Effect(db, command, time);
 }
 
 // After each handler, the innermost first. Only the outermost ends what was begun.
@@ -36,44 +39,63 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
   const bool is_outermost = depth_ == 1;
   // A command that contains others (EXEC) has no effect of its own besides theirs.
   const bool replaced = std::exchange(replaced_, true);
-  if (changed && !replaced) {
-    if (is_outermost && told_ == Told::kNothing && !muted_) {
-      sink_->Effect(db, verbatim, EffectTime::kAsItIs);  // nothing follows: no need to hold it
-    } else {
-      Add(db, verbatim);
+  const EffectTargets open = changed && !replaced ? Open(kToAll) : 0;
+  for (Outlet& outlet : outlets_) {
+    if (open & outlet.target) {
+      if (is_outermost && outlet.told == Told::kNothing) {
+        // Nothing follows: no need to hold it.
+        outlet.sink->Effect(db, verbatim, EffectTime::kAsItIs);
+      } else {
+        outlet.Add(db, verbatim, EffectTime::kAsItIs);
+      }
     }
+    if (is_outermost) outlet.End();
   }
-  if (!is_outermost) return;
-  const Told told = std::exchange(told_, Told::kNothing);
-  if (told == Told::kHeldOne) TellHeld();
-  if (told == Told::kGroup) sink_->GroupEnd();
 }
 
-// --- the effect that is held back
+// --- one target
+
+// Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
+// open.
+void Effects::Outlet::Add(int db, Args command, EffectTime time) {
+  if (told == Told::kNothing) return Hold(db, command, time);
+  if (told == Told::kHeldOne) {
+    told = Told::kGroup;
+    sink->GroupBegin();
+    TellHeld();
+  }
+  sink->Effect(db, command, time);
+}
+
+void Effects::Outlet::End() {
+  const Told so_far = std::exchange(told, Told::kNothing);
+  if (so_far == Told::kHeldOne) TellHeld();
+  if (so_far == Told::kGroup) sink->GroupEnd();
+}
 
 // Copied, since the views of a handler end with it.
-void Effects::Hold(int db, Args command, EffectTime time) {
-  told_ = Told::kHeldOne;
-  held_.db = db;
-  held_.time = time;
-  held_.bytes.clear();
-  held_.ends.clear();
+void Effects::Outlet::Hold(int db, Args command, EffectTime time) {
+  told = Told::kHeldOne;
+  held.db = db;
+  held.time = time;
+  held.bytes.clear();
+  held.ends.clear();
   for (const std::string_view word : command) {
-    held_.bytes.append(word);
-    held_.ends.push_back(held_.bytes.size());
+    held.bytes.append(word);
+    held.ends.push_back(held.bytes.size());
   }
 }
 
-void Effects::TellHeld() {
+void Effects::Outlet::TellHeld() {
   std::vector<std::string_view> words;
-  words.reserve(held_.ends.size());
+  words.reserve(held.ends.size());
   size_t begin = 0;
-  for (const size_t end : held_.ends) {
-    words.push_back(std::string_view(held_.bytes).substr(begin, end - begin));
+  for (const size_t end : held.ends) {
+    words.push_back(std::string_view(held.bytes).substr(begin, end - begin));
     begin = end;
   }
-  sink_->Effect(held_.db, words, held_.time);
-  if (held_.bytes.capacity() > kHeldBytesKept) held_ = {};
+  sink->Effect(held.db, words, held.time);
+  if (held.bytes.capacity() > kHeldBytesKept) held = {};
 }
 
 }  // namespace sluice

@@ -8,8 +8,14 @@
 //
 // All that one command does is told whole or not at all: several effects of a command, of an EXEC
 // with all its commands or of a script are one atomic group; a single one stands alone.
+//
+// An effect has targets, most have all of them. Each target has a sink, which encodes what it is
+// told; its groups are of those effects alone that it is told of.
+//
+//   MULTI, PUBLISH c m, SET k v, EXEC  ->  log: SET k v     stream: {PUBLISH c m, SET k v}
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -26,7 +32,15 @@ namespace sluice {
 // only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it is as it is.
 enum class EffectTime : uint8_t { kAsItIs, kRelative };
 
-// Takes the effects: the append-only log, replication, a test.
+// Where effects go, as bits of a mask.
+enum EffectTarget : uint8_t {
+  kToLog = 1u << 0,     // the append-only log
+  kToStream = 1u << 1,  // replicas
+};
+using EffectTargets = uint8_t;
+inline constexpr EffectTargets kToAll = kToLog | kToStream;
+
+// Takes the effects for one target: the append-only log, replication, a test.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -41,15 +55,19 @@ class Effects {
   // A command is running, which may serve others meanwhile: what it does is not told in full yet.
   bool in_command() const { return depth_ > 0; }
 
-  // Null: there is no sink, and recording costs one comparison. Not while a command runs.
-  void set_sink(EffectSink* sink) { sink_ = sink; }
-  bool wanted() const { return sink_ != nullptr; }
+  // Null: the target has no sink, and what was held back for it is dropped. Without any sink
+  // recording costs one comparison.
+  void set_sink(EffectTarget target, EffectSink* sink);
+  // Whether one of these targets has a sink.
+  bool wanted(EffectTargets targets = kToAll) const { return (sinks_ & targets) != 0; }
 
   // For handlers, which say it through their call: this command stands for what happened, in the
   // client's database. May be called several times. The views need to live only for the call.
-  void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs) {
-    if (wanted()) [[unlikely]]
-      Replace(command, time);
+  void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs,
+                   EffectTargets targets = kToAll) {
+    replaced_ = true;
+    if (wanted(targets)) [[unlikely]]
+      Add(db_, command, time, targets);
   }
   void Nothing() { replaced_ = true; }
 
@@ -68,11 +86,14 @@ class Effects {
     --depth_;
   }
   // An effect outside any command (an expiry) or into another database than the client's.
-  void Add(int db, Args command, EffectTime time = EffectTime::kAsItIs);
+  void Add(int db, Args command, EffectTime time = EffectTime::kAsItIs,
+           EffectTargets targets = kToAll);
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
-  // redis.set_repl(REPL_NONE) in a script: what happens is not told.
+  // redis.set_repl in a script: what happens from here on is told to these targets alone.
+  void set_targets(EffectTargets targets) { targets_ = targets; }
+  // While files are loaded into a server that is live nothing is told, whatever scripts say.
   void set_muted(bool muted) { muted_ = muted; }
 
  private:
@@ -85,19 +106,31 @@ class Effects {
     std::string bytes;         // of all words
     std::vector<size_t> ends;  // of each in `bytes`
   };
+  struct Outlet {
+    EffectTarget target;
+    EffectSink* sink = nullptr;
+    Told told = Told::kNothing;
+    Held held;
 
-  void Replace(Args command, EffectTime time);
+    void Hold(int db, Args command, EffectTime time);
+    void TellHeld();
+    void Add(int db, Args command, EffectTime time);
+    void End();
+  };
+
+  // Those of the targets that are told now.
+  EffectTargets Open(EffectTargets targets) const {
+    return muted_ ? 0 : static_cast<EffectTargets>(targets & targets_ & sinks_);
+  }
   void Tell(int db, bool changed, Args verbatim);
-  void Hold(int db, Args command, EffectTime time);
-  void TellHeld();
 
-  EffectSink* sink_ = nullptr;
+  EffectTargets sinks_ = 0;  // the targets that have one
+  EffectTargets targets_ = kToAll;
+  bool muted_ = false;
+  bool replaced_ = false;
   int db_ = 0;
   int depth_ = 0;  // handlers that are running
-  bool replaced_ = false;
-  bool muted_ = false;
-  Told told_ = Told::kNothing;
-  Held held_;
+  std::array<Outlet, 2> outlets_{{{.target = kToLog}, {.target = kToStream}}};
   ChangeAudit audit_;
 };
 

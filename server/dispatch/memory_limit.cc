@@ -13,10 +13,9 @@
 #include "protocol/text/glob.h"
 #include "server/clients/current_client.h"
 #include "server/config/config.h"
+#include "server/core/standstill.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
-#include "server/dispatch/log_state.h"
-#include "server/dispatch/pause.h"
 #include "server/dispatch/script_state.h"
 #include "server/observe/latency_monitor.h"
 #include "storage/keyspace/eviction_pool.h"
@@ -186,11 +185,10 @@ bool MemoryLimit::Fits(MemoryNeed need) const {
 
 // --- evictions
 
-// As in Redis: not while data are loaded, while clients are paused, or beside a slow script, whose
-// effects are one group.
+// As in Redis: not while the data stand still, or beside a slow script, whose effects are one
+// group.
 bool MemoryLimit::MayEvict() const {
-  return !parts_.Get<LogState>().loading && parts_.Get<Pause>().mode() == Pause::Mode::kNone &&
-         !parts_.Get<ScriptState>().running();
+  return !parts_.Get<Standstill>().is_on() && !parts_.Get<ScriptState>().running();
 }
 
 // When all has been freed that waits for that, whether there is room for `more` bytes.

@@ -2,10 +2,9 @@
 // keep their input and go on in the order in which they were stopped.
 //
 // One rule for all that ends by time: nothing that a request which is held back could have kept
-// goes to another before that request has run. So time stands still for those ends, from the
-// pause's begin until the held requests have run (StandsStill): no key is removed, no lease ends,
-// no lock is handed over, no limit is taken from for one that waits. Waits themselves end on time,
-// as in Redis: their clients are answered that they got nothing.
+// goes to another before that request has run. So a pause is a reason of Standstill, from its begin
+// until the held requests have run. Waits themselves end on time, as in Redis: their clients are
+// answered that they got nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +12,8 @@
 
 #include "server/clients/clients.h"
 #include "server/core/slow_path_flags.h"
+#include "server/core/standstill.h"
 #include "server/core/turn_clock.h"
-#include "storage/keyspace/keyspace.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
@@ -23,7 +22,7 @@ class Pause {
  public:
   enum class Mode : uint8_t { kNone, kWrite, kAll };
 
-  Pause(Clients& clients, Keyspace& keyspace, TimerTasks& timers, const TurnClock& clock,
+  Pause(Clients& clients, Standstill& standstill, TimerTasks& timers, const TurnClock& clock,
         SlowPathFlags& flags);
   ~Pause() { timers_.Disarm(end_); }
 
@@ -34,16 +33,18 @@ class Pause {
 
   Mode mode() const { return mode_; }
   bool is_on() const { return mode_ != Mode::kNone; }
-  // A pause is on, or requests that it has held back are still to be run.
-  bool StandsStill() const { return is_on() || !resumed_.empty() || !of_host_.empty(); }
-  int64_t began_ms() const { return began_ms_; }  // Requires: StandsStill()
+  // It is over, and requests that it has held back are still to be run.
+  bool is_resuming() const { return !is_on() && any_resumed(); }
   // Looks whether the requests that were held back have been run. Once a turn, behind its requests.
   void TurnEnded() {
-    if (!resumed_.empty() || !of_host_.empty()) [[unlikely]]
+    if (any_resumed()) [[unlikely]]
       ForgetThoseThatRan();
   }
-  // A host program has run what a pause had held back of this session.
-  void Ran(const Session& session) { std::erase(of_host_, session.id); }
+  // A host program has run what a pause may have held back of this session.
+  void Ran(const Session& session) {
+    if (!of_host_.empty()) [[unlikely]]
+      ForgetOfHost(session);
+  }
   // Requires: mode() is not kNone. `flags`: of the request; `transaction_writes`: it ends a
   // transaction that writes.
   bool Holds(uint32_t flags, bool transaction_writes) const;
@@ -53,15 +54,17 @@ class Pause {
   // However much held sessions have sent, and go on sending: then time goes on.
   static constexpr int64_t kResumedMsMax = 1000;
 
+  bool any_resumed() const { return !resumed_.empty() || !of_host_.empty(); }
   void ForgetThoseThatRan();
+  void ForgetOfHost(const Session& session);
+  void EndResuming();
 
   Clients& clients_;
-  Keyspace& keyspace_;
+  Standstill& standstill_;
   TimerTasks& timers_;
   const TurnClock& clock_;
   SlowPathFlags& flags_;
   Mode mode_ = Mode::kNone;
-  int64_t began_ms_ = 0;
   int64_t until_ms_ = 0;
   std::vector<SessionId> held_;
   std::vector<SessionId> resumed_;  // by the end of the last pause; they have requests to be run

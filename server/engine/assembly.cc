@@ -59,7 +59,7 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       tracking(config.settings(), clients, current_client, flags, hash_keys),
       monitors(config.settings(), clients, clock, flags),
       memory_limit(parts),
-      pause(clients, keyspace, timers, clock, flags),
+      pause(clients, standstill, timers, clock, flags),
       snapshot_barrier(clients, keyspace, flags),
       command_timer(config.settings(), clock, command_counts, slow_log, latency_monitor),
       client_lines(inputs, clock),
@@ -175,6 +175,7 @@ void Assembly::TimeShifted(int64_t ms) {
   locks.TimeShifted(ms);
   facts.TimeShifted(ms);
   if (ms < 0) wheel.TurnBack(clock.now().ms());
+  standstill.TimeShifted(ms);
   pause.TimeShifted(ms);
   access_log.TimeShifted(ms);
   ArmEverySecond(1000);

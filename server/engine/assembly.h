@@ -25,6 +25,7 @@
 #include "server/config/debug_settings.h"
 #include "server/core/parts.h"
 #include "server/core/slow_path_flags.h"
+#include "server/core/standstill.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/command_timer.h"
@@ -106,6 +107,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Clients clients;
   Effects effects;
   Parts parts;
+  Standstill standstill{keyspace, flags};
   LockService locks;  // outlives the locks in the keyspace
   Keyspace keyspace;
   const CommandTable& commands;

@@ -17,7 +17,7 @@ LockService::Uses Assembly::ForLocks() {
       .timers = timers,
       .clients = clients,
       .blocked_clients = blocked_clients,
-      .pause = pause,
+      .standstill = standstill,
       .current_client = current_client,
       .log = log_state,
       .flags = flags,
@@ -119,7 +119,7 @@ LimitWaiters::Uses Assembly::ForLimitWaiters() {
       .blocked_clients = blocked_clients,
       .tracking = tracking,
       .current_client = current_client,
-      .pause = pause,
+      .standstill = standstill,
       .flags = flags,
   };
 }
@@ -166,6 +166,7 @@ LogService::Uses Assembly::ForLog() {
       .effects = effects,
       .dispatcher = dispatcher,
       .locks = locks,
+      .standstill = standstill,
       .state = log_state,
       .flags = flags,
       .timers = timers,
@@ -228,6 +229,7 @@ void Assembly::AddParts() {
   parts.Add(scripts);
   parts.Add(slow_log);
   parts.Add(snapshots);
+  parts.Add(standstill);
   parts.Add(statistics);
   if (time_control) parts.Add(*time_control);
   if (options.spaces) parts.Add(*options.spaces);

@@ -17,11 +17,13 @@ struct FlagLetter {
   char letter;
   bool (*holds)(const Session& session);
 };
-// O monitor, P subscriber, x in MULTI, b waits, t tracks, R broken redirection, B broadcasting, d
-// lost its WATCH, c closes after its reply, A closes at once, U Unix socket, e not evicted, T
-// touches no keys.
+// O monitor, S replica, M master, P subscriber, x in MULTI, b waits, t tracks, R broken
+// redirection, B broadcasting, d lost its WATCH, c closes after its reply, A closes at once, U Unix
+// socket, e not evicted, T touches no keys.
 constexpr FlagLetter kFlagLetters[] = {
     {'O', [](const Session& s) { return (s.conditions & kMonitor) != 0; }},
+    {'S', [](const Session& s) { return s.kind == SessionKind::kReplica; }},
+    {'M', [](const Session& s) { return s.kind == SessionKind::kMasterLink; }},
     {'P', [](const Session& s) { return s.subscribes(); }},
     {'x', [](const Session& s) { return QueueOf(s) != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
@@ -71,7 +73,7 @@ size_t BytesOf(Args args) {
 }  // namespace
 
 std::string ClientLines::Describe(const Session& session, Args running) const {
-  const Now& now = clock_.now();
+  const Now now = clock_.now();
   std::string text;
   constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
   const size_t output_memory = OutputMemory(session);

@@ -106,7 +106,7 @@ Keyspace& Engine::keyspace() { return inside_->all.keyspace; }
 
 const TimerWheel& Engine::wheel() const { return inside_->all.wheel; }
 
-const Now& Engine::now() const { return inside_->all.clock.now(); }
+Now Engine::now() const { return inside_->all.clock.now(); }
 
 size_t Engine::UsedMemory() const { return inside_->all.facts.UsedMemory(); }
 

@@ -114,7 +114,7 @@ class Engine final {
   Statistics& statistics();
   Keyspace& keyspace();
   const TimerWheel& wheel() const;
-  const Now& now() const;
+  Now now() const;
   size_t UsedMemory() const;
   // Between turns: where all generators stand.
   RandomState SaveRandom() const;

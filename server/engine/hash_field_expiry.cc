@@ -19,7 +19,7 @@ constexpr size_t kFieldsASlice = 64;
 void TakeExpiredFields(const FieldExpiry& where, Entry& found) {
   Database& db = where.db;
   const HashedKey& key = where.key;
-  const Now& now = where.now;
+  const Now now = where.now;
   Entry& entry = db.Modify(found, now);
   Hash& hash = static_cast<Hash&>(entry.value());
   std::vector<std::string> names;

@@ -16,7 +16,7 @@ namespace sluice {
 struct FieldExpiry {
   Database& db;
   HashedKey key;
-  const Now& now;
+  const Now now;
   const ChangeRecorder changes;
   Statistics& statistics;
 };

@@ -59,7 +59,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   if (!RunScript(state, script, call.reply, failure)) [[unlikely]] {
     failure.counted ? RepeatError(call.reply, failure.line) : call.reply.Error(failure.line);
   }
-  call.effects.set_muted(false);
+  call.effects.set_targets(kToAll);
   call.NoEffect();  // the script's commands have told theirs
   on_.state.running_ = nullptr;
   on_.current_client.set_script_runs(false);
@@ -180,7 +180,8 @@ void ScriptEngine::Log(int level, std::string_view line) {
 }
 
 void ScriptEngine::SetReplication(bool log, bool replicas) {
-  on_.effects.set_muted(!log && !replicas);
+  on_.effects.set_targets(
+      static_cast<EffectTargets>((log ? kToLog : 0) | (replicas ? kToStream : 0)));
 }
 
 // --- when it takes long

@@ -128,8 +128,7 @@ std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
     on_.request_watch->BeginTurn();
   const RequestOutcome outcome = Execute(session, args, LookDirectly(args[0]), {});
   on_.command_timer.EndRun();
-  if (on_.pause.StandsStill()) [[unlikely]]
-    on_.pause.Ran(session);
+  on_.pause.Ran(session);
   if (on_.log.is_on() || on_.clients.any_to_send() || on_.tracking.clients() > 0) [[unlikely]] {
     EndTurn(begin);
   } else {
@@ -162,7 +161,7 @@ const Command* TurnLoop::LookDirectly(std::string_view name) {
 bool TurnLoop::has_left_over() const {
   return on_.waiters.any_ready() || on_.locks.pending() || on_.keyspace.waiting_to_be_freed() > 0 ||
          on_.clients.any_requeued() || on_.limit_waiters.any_ready() ||
-         (on_.locks.has_left_over() && !on_.pause.StandsStill()) || on_.snapshots.busy() ||
+         (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) || on_.snapshots.busy() ||
          on_.log.loading();
 }
 
@@ -474,8 +473,7 @@ bool TurnLoop::SettleMoment(int64_t turn_begin) {
   FreeGarbage(turn_begin);
   const bool locks_left = on_.locks.Continue(on_.clock.now().ms());
   const bool rearm_left = on_.keyspace.RearmSlice(on_.clock.now(), kRearmedPerTurn);
-  const bool requests_go_on = on_.pause.StandsStill() && !on_.pause.is_on();
-  return timers_left || locks_left || rearm_left || requests_go_on ||
+  return timers_left || locks_left || rearm_left || on_.pause.is_resuming() ||
          on_.limit_waiters.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
 }
 
@@ -484,8 +482,7 @@ int64_t TurnLoop::NextWork() const {
       on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_requeued() ||
       on_.waiters.any_ready() || on_.limit_waiters.any_ready() || on_.locks.pending() ||
       on_.log.any_synced() || (on_.request_watch && on_.request_watch->any_to_send()) ||
-      (on_.locks.has_left_over() && !on_.pause.StandsStill()) ||
-      (on_.pause.StandsStill() && !on_.pause.is_on());
+      (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) || on_.pause.is_resuming();
   if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
   return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
 }

@@ -51,6 +51,10 @@ FigureValue Percentage(From from) {
   return Concat(RatioText(BytesOf(a, from) * 100, BytesOf(b, from)), '%');
 }
 
+FigureValue ClientBytes(From from) {
+  const Clients& clients = from.Get<Clients>();
+  return clients.MemoryBytes() - clients.ReplicaBytes();
+}
 FigureValue Overhead(From from) { return from.used_memory() - from.dataset(); }
 
 constexpr std::string_view kForPeople = "the same for people";
@@ -121,8 +125,8 @@ constexpr Figure kMemoryFigures[] = {
     {"mem_not_counted_for_evict", "", "0, kept for monitors: all counts", Zero},
     {"mem_replication_backlog", "", "0, kept for monitors: there are no replicas", Zero},
     {"mem_total_replication_buffers", "", "0, kept for monitors: there are no replicas", Zero},
-    {"mem_clients_slaves", "", "0, kept for monitors: there are no replicas", Zero},
-    {"mem_clients_normal", "bytes", "clients and their buffers", Of<&Clients::MemoryBytes>},
+    {"mem_clients_slaves", "bytes", "replicas and their buffers", Of<&Clients::ReplicaBytes>},
+    {"mem_clients_normal", "bytes", "clients and their buffers", ClientBytes},
     {"mem_cluster_links", "", "0, kept for monitors: there is no cluster", Zero},
     {"mem_aof_buffer", "bytes", "of the log, waiting for the disk",
      Of<&LogService::commits, &CommitLog::waiting_bytes>},

@@ -131,8 +131,9 @@ void WriteBlockedClients(From from, MetricText& text) {
 }
 
 constexpr Figure kClientFigures[] = {
-    {"connected_clients", "", "connections, those that wait among them", Of<&Clients::size>,
-     Gauge("redis_connected_clients", "Clients that are connected."), Plot::kClients},
+    {"connected_clients", "", "connections, those that wait among them; no replicas",
+     Of<&Clients::connected>, Gauge("redis_connected_clients", "Clients that are connected."),
+     Plot::kClients},
     {"cluster_connections", "", "0, kept for monitors: there is no cluster", Zero},
     {"maxclients", "", "the option, as far as open files allow it",
      Of<&Config::settings, &Settings::maxclients>,
@@ -153,7 +154,7 @@ constexpr Figure kClientFigures[] = {
 // A master without replicas: the offset stays 0, the id is that of the run.
 constexpr Figure kReplicationFigures[] = {
     {"role", "", "master", [](From) { return "master"; }},
-    {"connected_slaves", "", "0: there are no replicas", Zero},
+    {"connected_slaves", "", "replicas", Of<&Clients::replicas>},
     {"master_failover_state", "", "no-failover", [](From) { return "no-failover"; }},
     {"master_replid", "", "run_id", Of<&Facts::run_id>},
     {"master_replid2", "", "zeros", [](From) { return std::string(40, '0'); }},

@@ -197,7 +197,7 @@ HttpAnswer AnswerOverview(const PageCall& call) {
   WriteLockCounts(json, parts);
   WriteLockWaits(json, parts);
   WriteLimitCounts(json, parts);
-  json.Field("clients", parts.Get<Clients>().size())
+  json.Field("clients", parts.Get<Clients>().connected())
       .Field("clients_max", parts.Get<Config>().settings().maxclients)
       .Field("blocked", parts.Get<Waiters>().blocked_clients().size())
       .Field("commands_per_s", parts.Get<Rates>().per_second().commands)

@@ -82,9 +82,9 @@ void LimitWaiters::BeginTurn() {
   looks_left_ = kLooksPerTurn;
 }
 
-// Within the turn's budget at once, else noted for the next turn, or for the end of a pause.
+// Within the turn's budget at once, else noted for the next turn, or for the end of a standstill.
 void LimitWaiters::TimerFired(Queue& queue) {
-  tries_left_ > 0 && !on_.pause.is_on() ? Serve(queue) : Note(queue);
+  tries_left_ > 0 && !on_.standstill.is_on() ? Serve(queue) : Note(queue);
 }
 
 // try_again answers the client itself. While it runs, `serving_` keeps the touch that it causes
@@ -170,7 +170,7 @@ void LimitWaiters::Note(Queue& queue) {
 }
 
 void LimitWaiters::ServeReady() {
-  if (on_.pause.is_on()) [[unlikely]]
+  if (on_.standstill.is_on()) [[unlikely]]
     return;
   NoteOfChanges();
   // Queues that are noted while this runs wait for the next call, so one call ends.

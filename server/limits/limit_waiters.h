@@ -22,7 +22,8 @@
 
 #include "absl/container/btree_map.h"
 #include "server/core/lazy_deque.h"
-#include "server/dispatch/pause.h"
+#include "server/core/standstill.h"
+#include "server/core/turn_clock.h"
 #include "server/limits/limit_service.h"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/blocked_clients.h"
@@ -52,7 +53,7 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
     BlockedClients& blocked_clients;
     Tracking& tracking;
     CurrentClient& current_client;
-    const Pause& pause;
+    const Standstill& standstill;
     SlowPathFlags& flags;
   };
   LimitWaiters(const Uses& uses, HashKeys& hash_keys);
@@ -72,7 +73,9 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   bool listens() const override { return !queues_.empty(); }
   void KeyTouched(int db, std::string_view key, bool died) override;
   void DatabaseReplaced(int db, int other) override;
-  bool any_ready() const { return (!ready_.empty() || !changes_.empty()) && !on_.pause.is_on(); }
+  bool any_ready() const {
+    return (!ready_.empty() || !changes_.empty()) && !on_.standstill.is_on();
+  }
   void BeginTurn();
   // Tries heads of the queues whose keys were touched. Between top-level commands only.
   void ServeReady();

@@ -153,7 +153,7 @@ void FenceMark::Want() {
 void FenceMark::LookAhead() {
   if (!opened_) [[unlikely]]
     Open();
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   const bool is_behind = IsBehind(now);
   if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]]
     return;
@@ -164,7 +164,7 @@ void FenceMark::LookAhead() {
 
 // Nothing to write when neither tokens nor the horizon would go further.
 void FenceMark::Reserve() {
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   const bool is_more = tokens_.Next(now) != 0 && tokens_.MarkFor(now, 0) > tokens_.mark();
   if (is_more || IsBehind(now)) Write();
 }
@@ -172,7 +172,7 @@ void FenceMark::Reserve() {
 // Requires: !is_writing_. The path is made absolute here: the working directory may be another when
 // it is written.
 void FenceMark::Write() {
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   job_mark_ = tokens_.mark();
   if (tokens_.Next(now) != 0) job_mark_ = std::max(job_mark_, tokens_.MarkFor(now, 0));
   job_horizon_ms_ = horizon_.wanted_ms();

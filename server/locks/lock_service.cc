@@ -9,7 +9,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/clients/current_client.h"
-#include "server/dispatch/pause.h"
+#include "server/core/standstill.h"
 
 namespace sluice {
 namespace {
@@ -80,7 +80,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
 }
 
 Locks& LockService::Enter() {
-  FollowPause();
+  FollowStandstill();
   if (pending()) Settle();
   if (locks_.any_held_up()) [[unlikely]]
     locks_.Retry(on_.clock.now());
@@ -134,7 +134,7 @@ void LockService::NoteDoubt(int64_t held_back_until_unix_ms) {
 }
 
 void LockService::HoldBack(int64_t left_ms, RestartGrace::Terms terms) {
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   NoteDoubt(now.unix_ms() + left_ms);
   terms.last_token = tokens_.last();
   grace_.Begin(now.ms(), now.ms() + left_ms, terms);
@@ -152,7 +152,7 @@ void LockService::HoldBack(int64_t left_ms, RestartGrace::Terms terms) {
 
 void LockService::GraceBoundChanged() {
   if (!grace_.is_on()) return;
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   const int64_t most_ms = horizon_.is_on() ? on_.config.settings().lock_restart_grace_max : 0;
   const int64_t left_ms = grace_.begun_ms() + most_ms - now.ms();
   if (left_ms >= grace_.LeftMs(now)) return;
@@ -233,7 +233,7 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
   // The newer token wins, and FENCED may have shown a newer one still: this one waits for it.
   if (grace_.IsNewerShown(open.name(), token)) return false;
   if (!grace_.Note(open.name(), NewestKnown(open))) return false;
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   LockHolder holder{.owner = BoxedText(owner),
                     .token = token,
                     .since_ms = now.ms(),
@@ -297,11 +297,11 @@ void LockService::SessionEnded(const Session& session) {
   SettleUnlessInside();
 }
 
-// At a pause's end what it has put off and no time has brought about (sessions that ended) is done
-// before the requests that it has held back.
-void LockService::FollowPause() {
-  if (on_.pause.is_on() != locks_.stands_still()) [[unlikely]]
-    locks_.StandStill(on_.pause.is_on(), on_.clock.now());
+// At its end what it has put off and no time has brought about (sessions that ended) is done before
+// the requests that a pause has held back.
+void LockService::FollowStandstill() {
+  if (on_.standstill.is_on() != locks_.stands_still()) [[unlikely]]
+    locks_.StandStill(on_.standstill.is_on(), on_.clock.now());
 }
 
 void LockService::EndBindings(const Session& session) {
@@ -313,11 +313,11 @@ void LockService::EndBindings(const Session& session) {
 // --- dealing with it
 
 bool LockService::Continue(int64_t read_ms) {
-  FollowPause();
-  const bool stands_still = on_.pause.StandsStill();
+  FollowStandstill();
   // A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can
   // be in time for it.
-  locks_.set_leases_until_ms(stands_still ? std::min(read_ms, on_.pause.began_ms()) : read_ms);
+  const int64_t kept_from_ms = on_.standstill.keeps_leases() ? on_.standstill.began_ms() : read_ms;
+  locks_.set_leases_until_ms(std::min(read_ms, kept_from_ms));
   locks_.BeginTurn();
   meter_.Begin();
   const bool is_left = GoOn();
@@ -330,7 +330,7 @@ bool LockService::Continue(int64_t read_ms) {
 bool LockService::GoOn() {
   if (!has_left_over() && !locks_.wants_tokens()) [[likely]]
     return false;
-  if (on_.pause.StandsStill()) return false;
+  if (on_.standstill.keeps_leases()) return false;
   EndTimes();
   if (held_.TakeRetry() && locks_.any_held_up()) locks_.Retry(on_.clock.now());
   SettleDue();
@@ -394,7 +394,7 @@ void LockService::SetAside() {
 
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
-  FollowPause();
+  FollowStandstill();
   if (held_.are_aside()) return;  // what has happened to them is for when they are back
   losses_.FindReasons([this](LockNameView name) { return held_.IsTaken(name); });
   while (true) {

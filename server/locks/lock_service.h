@@ -27,7 +27,7 @@
 
 namespace sluice {
 
-class Pause;
+class Standstill;
 
 class LockService final : public KeyListener {
  public:
@@ -41,7 +41,7 @@ class LockService final : public KeyListener {
     TimerTasks& timers;
     Clients& clients;
     BlockedClients& blocked_clients;
-    const Pause& pause;
+    const Standstill& standstill;
     const CurrentClient& current_client;
     LogState& log;
     SlowPathFlags& flags;
@@ -168,7 +168,7 @@ class LockService final : public KeyListener {
     bool any() const { return grace || sessions_of_before; }
   };
 
-  void FollowPause();
+  void FollowStandstill();
   void EndTimes();
   void HoldBack(int64_t left_ms, RestartGrace::Terms terms);
   void NoteDoubt(int64_t held_back_until_unix_ms);

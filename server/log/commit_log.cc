@@ -43,7 +43,7 @@ void CommitLog::BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes) {
   file_synced_ = bytes;
   file_end_ = bytes + pending_.size();
   appended_ += pending_.size();
-  on_.effects.set_sink(this);
+  on_.effects.set_sink(kToLog, &sink_);
   on_.clients.set_gate(this);
   Happen(FileEvent::kOpened);
 }
@@ -91,7 +91,7 @@ bool CommitLog::Close() {
   const bool is_whole = durable_ == appended_;
   Release();
   if (!is_whole) CloseHeld();
-  on_.effects.set_sink(nullptr);
+  on_.effects.set_sink(kToLog, nullptr);
   on_.clients.set_gate(nullptr);
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
@@ -128,7 +128,7 @@ void CommitLog::CountTurn() {
 }
 
 void CommitLog::TakeTurn() {
-  const Now& now = on_.clock.now();
+  const Now now = on_.clock.now();
   const bool is_told = on_.settings.appendfsync != "no";
   const std::string turn =
       writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_);

@@ -34,10 +34,10 @@
 
 #include "server/clients/clients.h"
 #include "server/core/lazy_deque.h"
-#include "server/core/log_clock.h"
 #include "server/core/slow_path_flags.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
+#include "server/log/log_sink.h"
 #include "server/log/log_states.h"
 #include "server/observe/histogram.h"
 #include "storage/log/turn_file.h"
@@ -45,7 +45,7 @@
 
 namespace sluice {
 
-class CommitLog final : public EffectSink, public OutputGate {
+class CommitLog final : public OutputGate {
  public:
   // The parts that it works with; all of them outlive the log.
   struct Uses {
@@ -126,16 +126,6 @@ class CommitLog final : public EffectSink, public OutputGate {
     return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
   }
 
-  // --- EffectSink
-  void Effect(int db, Args command, EffectTime time) override {
-    writer_.set_clock(LogClockOf(on_.clock));
-    writer_.Effect(db, command, time == EffectTime::kRelative);
-  }
-  void GroupBegin() override {
-    writer_.set_clock(LogClockOf(on_.clock));
-    writer_.GroupBegin();
-  }
-  void GroupEnd() override { writer_.GroupEnd(); }
   // --- OutputGate
   void TurnEnded(Session& session) override;
 
@@ -190,7 +180,8 @@ class CommitLog final : public EffectSink, public OutputGate {
   FileState state_ = FileState::kOff;
   std::shared_ptr<Job> job_;  // null: the worker has it, or there is no file
   std::string boot_;
-  TurnWriter writer_;    // turns stay here while the log rotates, and it is open of which file
+  TurnWriter writer_;  // turns stay here while the log rotates, and it is open of which file
+  LogSink sink_{on_.clock, writer_};
   std::string pending_;  // whole turns that are not written
   size_t counted_ = 0;   // bytes of the writer_'s turns that have a position
   bool turn_changed_ = false;

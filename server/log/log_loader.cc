@@ -1,5 +1,5 @@
-// See log_loader.h. The clock is held while files are played, at the offset that each of
-// them names, so nothing has ended; what of it is over is found when time comes back.
+// See log_loader.h. Files are played at a moment long ago, at the offset that each of them names,
+// so nothing has ended; what of it is over is found in the present.
 //
 // Commands run through their handlers alone: Play finds the row and calls it, without gates,
 // statistics or effects.
@@ -61,21 +61,26 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
 void LogLoader::Empty() {
   const std::string_view all[] = {"FLUSHALL"};
   const std::string_view functions[] = {"FUNCTION", "FLUSH"};
-  PlayWords(0, all);
-  PlayWords(0, functions);
+  Play(0, all, on_.clock.now());
+  Play(0, functions, on_.clock.now());
+  fault_.clear();
 }
 
 bool LogLoader::Slice() {
-  on_.clock.Hold(kHeldBackSeconds * 1'000'000);
-  if (clock_) HoldOffsetOf(*clock_);
+  moment_ = on_.clock.clock().Sample();
+  moment_.steady_us -= kHeldBackSeconds * 1'000'000;
+  if (clock_) FollowOffsetOf(*clock_);
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   bool more = true;
   for (int turns = 0; more && turns < kTurnsPerSlice; ++turns) {
     more = reader_ || rdb_ || OpenNext() ? PlayNext() : false;
     if (turns % kTurnsPerLook == 0 && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
   }
-  if (on_.locks.pending()) on_.locks.CatchUp();
-  on_.clock.LetGo();
+  if (on_.locks.pending()) {
+    const TurnClock::Hold hold = on_.clock.HoldAt(moment_);
+    on_.locks.CatchUp();
+  }
+  if (on_.clock.Refresh()) is_stepped_ = true;  // a slice is long for a turn
   Report();
   return more;
 }
@@ -105,7 +110,7 @@ bool LogLoader::OpenNext() {
   }
   RdbBase::Player& player = *this;
   rdb_ = std::make_unique<RdbBase>(
-      *file_, file_bytes_, on_.settings, on_.keyspace, on_.clock.now(), player,
+      *file_, file_bytes_, on_.settings, on_.keyspace, moment_, player,
       RdbBase::Options{.drops_ended = options_.is_snapshot && !options_.keeps_ended,
                        .merges = options_.merges,
                        .keeps_locks = options_.is_live});
@@ -114,7 +119,7 @@ bool LogLoader::OpenNext() {
 
 std::string LogLoader::PlayWords(int db, Args words) {
   session_.replays_relative = false;
-  Play(db, words);
+  Play(db, words, moment_);
   return std::exchange(fault_, {});
 }
 
@@ -123,9 +128,9 @@ Now LogLoader::FollowClock(const LogClock& clock, int64_t unix_ms, std::string_v
   last_unix_ms_ = unix_ms;
   last_engine_ms_ = unix_ms - clock.unix_offset_ms;
   boot_ = boot;
-  HoldOffsetOf(clock);
-  offset_ms_ = on_.clock.now().unix_offset_ms;
-  return on_.clock.now();
+  FollowOffsetOf(clock);
+  offset_ms_ = moment_.unix_offset_ms;
+  return moment_;
 }
 
 bool LogLoader::PlayNext() { return rdb_ ? PlayPart() : PlayTurn(); }
@@ -184,14 +189,14 @@ bool LogLoader::PlayTurn() {
 }
 
 bool LogLoader::PlayCommand(size_t index) {
-  if (reader_->clock(index)) HoldOffsetOf(*reader_->clock(index));
-  const int64_t offset_ms = std::exchange(offset_ms_, on_.clock.now().unix_offset_ms);
+  if (reader_->clock(index)) FollowOffsetOf(*reader_->clock(index));
+  const int64_t offset_ms = std::exchange(offset_ms_, moment_.unix_offset_ms);
   if (commands_ > 0 && offset_ms != offset_ms_) is_stepped_ = true;
   session_.replays_relative = reader_->is_relative(index);
-  return Play(reader_->db(index), reader_->Words(index));
+  return Play(reader_->db(index), reader_->Words(index), moment_);
 }
 
-bool LogLoader::Play(int db, Args words) {
+bool LogLoader::Play(int db, Args words, const Now& moment) {
   if (db >= on_.settings.databases) {
     fault_ = Concat("there is no database ", db, " (databases)");
     return false;
@@ -210,6 +215,7 @@ bool LogLoader::Play(int db, Args words) {
   }
   if (options_.is_live && (command.spec->categories & kCatLock)) return true;
   session_.db = db;
+  const TurnClock::Hold hold = on_.clock.HoldAt(moment);
   CommandCall call = on_.dispatcher.CallOf(session_, *request, session_.writer);
   command.spec->run(call);
   ++commands_;
@@ -222,7 +228,7 @@ void LogLoader::BringTimeBack() {
     on_.locks.memory().Shift(kHeldBackSeconds * 1000);
     on_.clock.clock().Shift(ShiftMs());
   }
-  on_.clock.LetGo();
+  on_.clock.Refresh();  // with the shift, which is no step
   if (is_stepped_ || offset_ms_ != on_.clock.now().unix_offset_ms) on_.keyspace.WallStepped();
 }
 
@@ -236,14 +242,14 @@ void LogLoader::SortOutEndedKeys() {
 
 // The commands are of that clock. To a server that is live, what was relative ends as long from now
 // as by that clock.
-void LogLoader::HoldOffsetOf(const LogClock& clock) {
+void LogLoader::FollowOffsetOf(const LogClock& clock) {
   int64_t offset_ms = clock.unix_offset_ms;
   if (options_.is_live) {
     clock_ = clock;
     if (reader_) boot_ = reader_->boot();
     offset_ms += ShiftMs();
   }
-  on_.clock.SetHeldOffset(offset_ms);
+  moment_.unix_offset_ms = offset_ms;
 }
 
 Now LogLoader::Present() const {

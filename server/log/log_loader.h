@@ -1,9 +1,9 @@
 // LogLoader: plays the files of a log, or a snapshot, into an empty keyspace, a slice a turn, so
 // that others can be told that it goes on.
 //
-// While it plays, nothing is decided by time: the clock is held at a moment before all that a log
-// can tell of, so that no key looks expired, no past deadline deletes and no timer fires. When it
-// ends, time comes back at once, and what ended meanwhile goes by the ordinary way, and is logged.
+// What it plays is not decided by time: it runs at a moment before all that a log can tell of
+// (TurnClock::Hold), so that no key looks expired and no past deadline deletes; and no timer fires
+// until all is played. When it ends, what ended meanwhile goes by the ordinary way, and is logged.
 //
 // Relative times are relative again. Each command is played with the offset of Unix time to engine
 // time that it was written with, so its deadlines are on the writer's engine time; and at the end
@@ -70,7 +70,7 @@ class LogLoader final : private RdbBase::Player {
   uint64_t commands() const { return commands_; }
   const std::string& boot() const { return boot_; }       // of the last turns; empty: not known
   int64_t last_unix_ms() const { return last_unix_ms_; }  // of the last turn; 0: not known
-  // All is played. Lets the clock go on.
+  // All is played. What it told of is as long ago, or as far ahead, as it is by the clock.
   void BringTimeBack();
   // Behind it, of an import: takes out what is over, or keeps it, and counts it (LogState::ended).
   void SortOutEndedKeys();
@@ -82,12 +82,12 @@ class LogLoader final : private RdbBase::Player {
   bool EndRdb();
   bool PlayTurn();
   bool PlayCommand(size_t index);
-  bool Play(int db, Args words);
+  bool Play(int db, Args words, const Now& moment);
   std::string PlayWords(int db, Args words) override;
   Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) override;
   Now Present() const override;
   int64_t ShiftMs() const;
-  void HoldOffsetOf(const LogClock& clock);
+  void FollowOffsetOf(const LogClock& clock);
   std::string TakeError();
   bool EndFile();
   bool CutBack();
@@ -106,6 +106,7 @@ class LogLoader final : private RdbBase::Player {
   std::unique_ptr<LogReader> reader_;  // of a file of commands
   std::unique_ptr<RdbBase> rdb_;       // of an RDB file
   Session session_;
+  Now moment_;  // at which the files are played: long ago, by the offset that they name
   uint64_t done_bytes_ = 0;  // of the files before
   uint64_t commands_ = 0;
   int64_t last_unix_ms_ = 0;

@@ -7,6 +7,7 @@
 //
 // Both are for test suites. Turns inside of them record nothing.
 #include "protocol/text/concat.h"
+#include "server/core/standstill.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_loader.h"
 #include "server/log/log_service.h"
@@ -68,10 +69,12 @@ bool LogService::LoadLive(Session& caller, LogLoader& loader, bool flush) {
   on_.effects.set_muted(true);
   on_.locks.SetAside();
   on_.state.loading = true;
+  on_.standstill.Begin(Standstill::kLoading, on_.clock.now());
   on_.flags.Raise(SlowPathFlags::kLog);
   if (flush) loader.Empty();
   while (!on_.host.Stopping() && loader.Slice()) on_.yielder.Yield(caller);
   loader.BringTimeBack();
+  on_.standstill.End(Standstill::kLoading);
   on_.locks.BringBack();
   on_.effects.set_muted(false);
   if (on_.host.Stopping()) return false;

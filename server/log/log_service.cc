@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/core/standstill.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_loader.h"
 #include "server/snapshots/snapshots.h"
@@ -124,6 +125,7 @@ Fault LogService::WriteFiles() {
 void LogService::BeginLoading(std::vector<std::string> paths, LogLoadOptions options) {
   loader_ = NewLoader(std::move(paths), std::move(options));
   on_.state.loading = true;
+  on_.standstill.Begin(Standstill::kLoading, on_.clock.now());
   on_.flags.Raise(SlowPathFlags::kLog);
 }
 
@@ -197,6 +199,7 @@ void LogService::EndLoading() {
       folder_ && stands() && boot != kUnknownBoot && loader_->boot() == boot;
   const int64_t last_unix_ms = loader_->last_unix_ms();
   loader_->BringTimeBack();
+  on_.standstill.End(Standstill::kLoading);
   loader_->SortOutEndedKeys();
   loader_.reset();
   on_.locks.Started(/*has_data=*/true, has_all_grants, last_unix_ms);

@@ -38,6 +38,7 @@ class Dispatcher;
 class LockService;
 class LogLoader;
 class Snapshots;
+class Standstill;
 struct LogLoadOptions;
 
 // In Redis's words.
@@ -56,6 +57,7 @@ class LogService final : private OptionFollower {
     Effects& effects;
     Dispatcher& dispatcher;
     LockService& locks;
+    Standstill& standstill;
     LogState& state;
     SlowPathFlags& flags;
     TimerTasks& timers;

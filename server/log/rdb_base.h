@@ -1,5 +1,5 @@
 // RdbBase: an RDB file that is loaded: a base of the log, or a snapshot; Redis's, or ours
-// (snapshot_writer.h). Its keys go into the keyspace part by part. The clock is held meanwhile
+// (snapshot_writer.h). Its keys go into the keyspace part by part, at a moment long ago
 // (LogLoader), so nothing has ended.
 //
 // A key that is there twice is a fault, unless the file is merged into what there is. The caller
@@ -25,14 +25,14 @@ namespace sluice {
 
 class RdbBase final : private RdbFileVisitor {
  public:
-  // Plays what is no plain key, and keeps the clock.
+  // Plays what is no plain key, and names the moment.
   class Player {
    public:
     virtual ~Player() = default;
     // A command; why it is refused, or empty.
     virtual std::string PlayWords(int db, Args words) = 0;
     // The writer of the file says when that was, and by which clock. Returns the moment at which
-    // the clock is held now.
+    // its keys are put from now on.
     virtual Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) = 0;
     // The present, as the deadlines of the file are to be compared with it.
     virtual Now Present() const = 0;
@@ -43,7 +43,7 @@ class RdbBase final : private RdbFileVisitor {
     bool keeps_locks = false;  // locks, and what is remembered of them, are left out
   };
 
-  // All that is referred to outlives it. `now` is the moment at which the clock is held.
+  // All that is referred to outlives it. `now` is the moment at which keys are put.
   RdbBase(DiskFile& file, uint64_t bytes, const Settings& settings, Keyspace& keyspace,
           const Now& now, Player& player, const Options& options);
 

@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "protocol/output_buffer.h"
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "server/net/tls/tls_client.h"
 
@@ -109,12 +110,6 @@ int RedisLink::ConnectTo(int family, const sockaddr* address, unsigned length) {
 
 // --- requests
 
-void RedisLink::AddRequest(std::span<const std::string_view> words, std::string& requests) {
-  ConcatTo(requests, '*', words.size(), "\r\n");
-  for (const std::string_view word : words)
-    ConcatTo(requests, '$', word.size(), "\r\n", word, "\r\n");
-}
-
 bool RedisLink::Send(std::string_view requests) {
   const Moment deadline = Deadline();
   if (secured_) return SendSecured(requests, deadline);
@@ -169,7 +164,7 @@ std::optional<Reply> RedisLink::Next() {
 
 std::optional<Reply> RedisLink::Call(std::initializer_list<std::string_view> words) {
   std::string request;
-  AddRequest(words, request);
+  AppendRequest(request, Args(words.begin(), words.size()));
   if (!Send(request)) return std::nullopt;
   return Next();
 }

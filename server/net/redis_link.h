@@ -48,11 +48,10 @@ class RedisLink {
   // Null: the connection is gone, or the server took too long; fault() says it.
   std::optional<Reply> Call(std::initializer_list<std::string_view> words);
 
-  // The same in two steps: requests as AddRequest has made them, and Next once for each. False:
+  // The same in two steps: requests that AppendRequest has made, and Next once for each. False:
   // as Call's null.
   bool Send(std::string_view requests);
   std::optional<Reply> Next();
-  static void AddRequest(std::span<const std::string_view> words, std::string& requests);
 
   const std::string& fault() const { return fault_; }
   // The fault was a reply beyond kReplyBytesMax.

@@ -7,6 +7,7 @@
 #include <cassert>
 #include <vector>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/config/version.h"
@@ -148,7 +149,7 @@ bool SnapshotWriter::Slice(size_t budget) {
     EndCommands();
     fences_are_given_ = true;
   }
-  return source_.keyspace.ImageSlice(budget);
+  return source_.keyspace.ImageSlice(clock_.now(), budget);
 }
 
 void SnapshotWriter::Abandon() {
@@ -161,7 +162,7 @@ void SnapshotWriter::Abandon() {
 // --- what is beside the keys
 
 void SnapshotWriter::Play(Args command) {
-  AppendLogCommand(commands_, command);
+  AppendRequest(commands_, command);
   if (commands_.size() >= kCommandsMax) EndCommands();
 }
 

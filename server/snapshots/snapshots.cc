@@ -222,7 +222,7 @@ void Snapshots::Delay(uint64_t saved) {
 
 void Snapshots::Walk() {
   if (!run_) {
-    on_.source.keyspace.ImageSlice(kKeysPerStep);
+    on_.source.keyspace.ImageSlice(on_.clock.now(), kKeysPerStep);
   } else if (!run_->writer.Slice(kKeysPerStep)) {
     WalkEnded();
   } else if (!run_->writer.ok()) {

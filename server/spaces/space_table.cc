@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "server/clients/current_client.h"
 #include "server/engine/random_state.h"
@@ -24,10 +25,8 @@ constexpr std::string_view kTooMany = "ERR there are too many spaces; SLUICE.SPA
 constexpr std::string_view kBusy = "ERR a command runs in that space; try again when it has ended";
 
 std::string RequestOf(Args args) {
-  std::string request = Concat("*", args.size(), "\r\n");
-  for (const std::string_view word : args) {
-    ConcatTo(request, "$", word.size(), "\r\n", word, "\r\n");
-  }
+  std::string request;
+  AppendRequest(request, args);
   return request;
 }
 

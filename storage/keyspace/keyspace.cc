@@ -196,8 +196,12 @@ void Keyspace::set_active_expiry(bool on) {
 }
 
 void Keyspace::set_expiry_allowed(bool on) {
-  if (on && !state_.expiry_allowed) RestartRearming();
+  if (on && !state_.expiry_allowed && any_parked()) RestartRearming();
   state_.expiry_allowed = on;
+}
+
+bool Keyspace::any_parked() const {
+  return std::ranges::any_of(made_, [](const auto& database) { return database->any_parked(); });
 }
 
 // --- an image
@@ -235,9 +239,10 @@ bool Keyspace::ImageFirstPart() {
   return true;
 }
 
-bool Keyspace::ImageSlice(size_t budget) {
+bool Keyspace::ImageSlice(const Now& now, size_t budget) {
   KeyspaceImage& image = state_.image;
   if (!image.is_taken()) return false;
+  state_.now = now;
   // The mark says what has been given, so the order is free: entries that others wait for go first.
   if (ImageFirstPart()) return true;
   while (const std::optional<size_t> id = image.database()) {

@@ -81,8 +81,9 @@ class Keyspace {
   // --- an image of one instant, see keyspace_image.h
   // Requires: none is being taken. `saver` is called until ImageSlice answers false.
   void BeginImage(EntrySaver& saver);
-  // Gives the saver some `budget` entries; false when all were given.
-  bool ImageSlice(size_t budget);
+  // Gives the saver some `budget` entries; false when all were given. Timers that have fired in
+  // vain meanwhile are set by the present, `now`.
+  bool ImageSlice(const Now& now, size_t budget);
   // The saver is called no more; ImageSlice goes on as before.
   void AbandonImage();
   bool takes_image() const { return state_.image.is_taken(); }
@@ -140,6 +141,7 @@ class Keyspace {
   bool ImageFirstPart();                        // false: no entry has to be given first
   void DestroyFlushed(const Flushed& flushed, Entry& entry);
   void RestartRearming();
+  bool any_parked() const;
 
   HashKeys hash_keys_;
   KeyspaceState state_;

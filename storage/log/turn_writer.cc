@@ -3,9 +3,9 @@
 #include "storage/log/turn_writer.h"
 
 #include <cassert>
-#include <charconv>
 #include <utility>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "xxhash.h"
@@ -14,15 +14,6 @@ namespace sluice {
 namespace {
 
 constexpr size_t kBytesKept = 256 * 1024;
-
-void AppendNumber(std::string& out, char sign, size_t number) {
-  char text[24];
-  text[0] = sign;
-  char* const end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
-  end[0] = '\r';
-  end[1] = '\n';
-  out.append(text, static_cast<size_t>(end + 2 - text));
-}
 
 }  // namespace
 
@@ -59,15 +50,6 @@ void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t
   turn += "\r\n";
 }
 
-void AppendLogCommand(std::string& out, Args command) {
-  AppendNumber(out, '*', command.size());
-  for (const std::string_view word : command) {
-    AppendNumber(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n");
-  }
-}
-
 // --- the turn
 
 // At most once a second, and not within a group: there it stands before the MULTI.
@@ -92,10 +74,10 @@ void TurnWriter::Effect(int db, Args command, bool is_relative) {
     selected_ = db;
     const std::string index = Int64Text(db);
     const std::string_view select[] = {"SELECT", index};
-    AppendLogCommand(bytes_, select);
+    AppendRequest(bytes_, select);
   }
   if (is_relative) bytes_ += kLogRelative;
-  AppendLogCommand(bytes_, command);
+  AppendRequest(bytes_, command);
 }
 
 // Begins a group, one transaction to a reader of the log: all of it, or nothing.
@@ -105,13 +87,13 @@ void TurnWriter::GroupBegin() {
   NoteClock();
   open_group_at_ = bytes_.size();
   const std::string_view multi[] = {"MULTI"};
-  AppendLogCommand(bytes_, multi);
+  AppendRequest(bytes_, multi);
 }
 
 void TurnWriter::GroupEnd() {
   assert(open_group_at_ != kNone);
   const std::string_view exec[] = {"EXEC"};
-  AppendLogCommand(bytes_, exec);
+  AppendRequest(bytes_, exec);
   open_group_at_ = kNone;
 }
 

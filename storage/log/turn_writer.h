@@ -56,7 +56,6 @@ std::string LogDigest(std::string_view bytes, uint64_t seed);
 std::string LogHeaderLine(std::string_view boot);
 // The end of a turn that begins at offset `at` of the file: appended to it.
 void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at);
-void AppendLogCommand(std::string& out, Args command);
 
 // Bytes are gathered here until Take; nothing is written by itself. One writer has one file at a
 // time.

@@ -44,7 +44,7 @@ class Scribe {
 
 class EngineScribe final : public Scribe, private EffectSink {
  public:
-  EngineScribe() { engine_.engine().part<sluice::Effects>().set_sink(this); }
+  EngineScribe() { engine_.engine().part<sluice::Effects>().set_sink(kToLog, this); }
   std::string Effects(int client, const std::vector<std::string>& arguments) override {
     TestClient*& connection = clients_[client];
     if (!connection) connection = &engine_.Connect();

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "server/dispatch/log_state.h"
 #include "storage/log/turn_writer.h"
@@ -100,7 +101,7 @@ std::string LogOf(std::string_view lines) {
       words.push_back(line.substr(0, line.find(' ')));
       line.remove_prefix(std::min(line.size(), words.back().size() + 1));
     }
-    if (!words.empty()) AppendLogCommand(log, words);
+    if (!words.empty()) AppendRequest(log, words);
   }
   return is_marked ? Marked(std::move(log)) : log;
 }

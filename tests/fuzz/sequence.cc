@@ -132,7 +132,7 @@ Player::Player(bool test_double)
                .audits = false,
                .test_double = test_double,
                .spaces = test_double ? &space_ : nullptr}) {
-  server_.engine().part<Effects>().set_sink(this);
+  server_.engine().part<Effects>().set_sink(kToLog, this);
   // A script past its time lets others be served, and is then killed.
   server_.OnPoll([this] {
     Engine& engine = server_.engine();
@@ -141,7 +141,7 @@ Player::Player(bool test_double)
   });
 }
 
-Player::~Player() { server_.engine().part<Effects>().set_sink(nullptr); }
+Player::~Player() { server_.engine().part<Effects>().set_sink(kToLog, nullptr); }
 
 TestClient& Player::Connection(Client& client) {
   if (!client.connection || client.connection->closed()) {

@@ -80,14 +80,14 @@ void RunOnce(uint64_t seed) {
   SimulationRandom random(seed);
   TestEngine server({.seed = seed});
   Recorder recorder(server);
-  server.engine().part<Effects>().set_sink(&recorder);
+  server.engine().part<Effects>().set_sink(kToLog, &recorder);
   RandomClients clients(server);
   for (int step = 0; step < kEffectsReplaySteps; ++step) {
     clients.Step(random);
     if (Between(random, 0, 40) == 0) server.clock().StepWall(Between(random, -1000, 1000));
     server.AdvanceTime(Between(random, 0, 25));
   }
-  server.engine().part<Effects>().set_sink(nullptr);
+  server.engine().part<Effects>().set_sink(kToLog, nullptr);
 
   TestEngine later({.seed = seed + 1});
   Replay(recorder, later);

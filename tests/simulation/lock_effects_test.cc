@@ -140,7 +140,7 @@ void RunLocksOnce(uint64_t seed) {
   SimulationRandom random(seed);
   LockRecorder recorder;
   TestEngine server({.seed = seed});
-  server.engine().part<Effects>().set_sink(&recorder);
+  server.engine().part<Effects>().set_sink(kToLog, &recorder);
   std::vector<TestClient*> clients;
   for (size_t i = 0; i < kLockEffectsClients; ++i) clients.push_back(&server.Connect());
   for (int step = 0; step < kLockEffectsSteps; ++step) {
@@ -157,7 +157,7 @@ void RunLocksOnce(uint64_t seed) {
   for (TestClient* client : clients) {
     if (server.engine().Find(client->id())->blocked) client->Disconnect();
   }
-  server.engine().part<Effects>().set_sink(nullptr);
+  server.engine().part<Effects>().set_sink(kToLog, nullptr);
 
   TestEngine later({.seed = seed + 1});
   TestClient& client = later.Connect();

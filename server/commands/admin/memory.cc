@@ -92,7 +92,7 @@ void ReplyDatabase(ReplySink& reply, const DatabaseOverhead& database) {
 
 // O(databases). The number of fields is said first, and grows by one for each database that has
 // keys. Ours stand behind Redis's: what is neither keys nor clients, one by one; with
-// `clients.normal` and what the keyspace takes they are `total.allocated`.
+// `clients.slaves`, `clients.normal` and what the keyspace takes they are `total.allocated`.
 void Stats(CommandCall& call) {
   constexpr size_t kFieldsBesidesDatabases = 27;
   const MemoryReport report = ReportMemory(call.parts);
@@ -103,7 +103,7 @@ void Stats(CommandCall& call) {
                          {"total.allocated", report.used},
                          {"startup.allocated", report.startup},
                          {"replication.backlog", 0},
-                         {"clients.slaves", 0},
+                         {"clients.slaves", report.replicas},
                          {"clients.normal", report.clients},
                          {"cluster.links", 0},
                          {"aof.buffer", 0},

@@ -93,7 +93,8 @@ constexpr Issue kIssueRows[] = {
      "memory "
      "that the allocator holds).\n\n"},
     {[](const MemoryReport& report, const Parts& parts) {
-       const auto clients = static_cast<int64_t>(std::max<size_t>(parts.Get<Clients>().size(), 1));
+       const size_t connected = parts.Get<Clients>().connected();
+       const auto clients = static_cast<int64_t>(std::max<size_t>(connected, 1));
        return report.clients / clients > kClientBytes;
      },
      " * Big client buffers: The clients output buffers in this instance are greater than 200K per "
@@ -153,7 +154,9 @@ MemoryReport ReportMemory(const Parts& parts) {
   report.startup = static_cast<int64_t>(parts.Get<Facts>().startup_memory());
   report.scripts = static_cast<int64_t>(cache.text_bytes() + cache.lua_bytes());
   report.functions = static_cast<int64_t>(functions.code_bytes() + functions.lua_bytes());
-  report.clients = static_cast<int64_t>(parts.Get<Clients>().MemoryBytes());
+  const Clients& clients = parts.Get<Clients>();
+  report.replicas = static_cast<int64_t>(clients.ReplicaBytes());
+  report.clients = static_cast<int64_t>(clients.MemoryBytes()) - report.replicas;
   report.resident = parts.Get<Host>().process().Usage().resident_bytes;
   report.allocator = parts.Get<Host>().process().Allocator();
   report.overhead = report.used - static_cast<int64_t>(keyspace.memory_bytes());

@@ -33,7 +33,8 @@ struct MemoryReport {
   int64_t peak = 0;
   int64_t used = 0;
   int64_t startup = 0;
-  int64_t clients = 0;
+  int64_t clients = 0;  // all but replicas
+  int64_t replicas = 0;
   int64_t scripts = 0;  // texts and Lua
   int64_t functions = 0;
   int64_t overhead = 0;  // all that is no key or value

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// "slave" is the older word for a replica. Masters and replicas are types of which there are none.
+// "slave" is the older word for a replica.
 std::optional<ClientType> ReadClientType(std::string_view word) {
   constexpr std::pair<std::string_view, ClientType> kTypes[] = {
       {"NORMAL", ClientType::kNormal},   {"MASTER", ClientType::kMaster},
@@ -22,6 +22,8 @@ std::optional<ClientType> ReadClientType(std::string_view word) {
 
 // A subscriber is one in either protocol.
 ClientType TypeOf(const Session& session) {
+  if (session.kind == SessionKind::kMasterLink) return ClientType::kMaster;
+  if (session.kind == SessionKind::kReplica) return ClientType::kReplica;
   return session.subscribes() ? ClientType::kPubSub : ClientType::kNormal;
 }
 

@@ -12,7 +12,7 @@ enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
 
 // "normal", "master", "replica" or "slave", "pubsub", in any case.
 std::optional<ClientType> ReadClientType(std::string_view word);
-// kNormal or kPubSub.
+// A monitor is kNormal, as in Redis.
 ClientType TypeOf(const Session& session);
 
 // Addresses are views of the request. `age_s_min` counts whole seconds since the connection was

@@ -185,6 +185,8 @@ void Quit(CommandCall& call) {
 // runs. The answer comes in RESP2, even under REPLY OFF.
 void Reset(CommandCall& call) {
   Session& client = call.client;
+  if (client.kind != SessionKind::kClient)
+    return call.reply.Error("ERR can only reset normal client connections");
   EndTransaction(client, call.part<WatchTable>());
   call.part<PubSub>().Forget(client);
   call.part<Tracking>().Disable(client);

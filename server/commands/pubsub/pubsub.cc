@@ -3,7 +3,7 @@
 //
 // Confirmations and messages are pushes: in RESP3 they may stand between the answers of other
 // commands, in RESP2 the connection takes only a few commands while it has a subscription. Nothing
-// here is kept over a restart, and nothing is logged.
+// here is kept over a restart, and nothing is logged; replicas are sent each message.
 //
 //   > PSUBSCRIBE news.*
 //   < psubscribe "news.*" 1           1 subscription now
@@ -123,6 +123,7 @@ void Unsubscribe(CommandCall& call) {
 // twice. O(subscribers + patterns).
 void Publish(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().Publish(call.args[1], call.args[2]);
+  call.ForStreamAlone();
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 
@@ -130,6 +131,7 @@ void Publish(CommandCall& call) {
 // see them.
 void PublishToShard(CommandCall& call) {
   const size_t receivers = call.part<PubSub>().PublishToShard(call.args[1], call.args[2]);
+  call.ForStreamAlone();
   call.reply.Integer(static_cast<int64_t>(receivers));
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "protocol/reply_reader.h"
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/embed/inside/replay.h"
@@ -22,9 +23,8 @@ constexpr size_t kReadBytes = 64 * 1024;
 constexpr std::string_view kClosed = "CLOSED the server has closed this connection";
 
 std::string RequestOf(std::span<const std::string_view> words) {
-  std::string request = Concat('*', words.size(), "\r\n");
-  for (const std::string_view word : words)
-    ConcatTo(request, '$', word.size(), "\r\n", word, "\r\n");
+  std::string request;
+  AppendRequest(request, words);
   return request;
 }
 

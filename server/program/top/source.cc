@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <initializer_list>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "server/program/top/figures.h"
 
@@ -23,7 +23,7 @@ enum SlowAt : size_t { kUnixS = 1, kMicros, kWords, kSlowParts };
 bool IsError(const Reply& reply) { return reply.kind == Reply::Kind::kError; }
 
 void Add(std::string& requests, std::initializer_list<std::string_view> words) {
-  RedisLink::AddRequest(words, requests);
+  AppendRequest(requests, Args(words.begin(), words.size()));
 }
 
 // The sooner of two ends of leases; a holder without a lease comes after all others.
@@ -299,7 +299,7 @@ std::string TopSource::ListPage(std::string& cursor, bool waited, std::vector<st
   if (!part_.empty()) words.insert(words.end(), {"MATCH", PatternOf(part_)});
   if (waited) words.emplace_back("WAITED");
   std::string request;
-  RedisLink::AddRequest(std::vector<std::string_view>(words.begin(), words.end()), request);
+  AppendRequest(request, std::vector<std::string_view>(words.begin(), words.end()));
   std::vector<Reply> replies;
   if (std::string fault = Exchange(request, 1, replies); !fault.empty()) return fault;
   const Reply& reply = replies.front();

@@ -101,9 +101,9 @@ TEST_F(CommandTimerTest, TheOneSlowCallAmongManyIsKnown) {
    private:
     TestEngine& server_;
   } slow(server());
-  engine().part<Effects>().set_sink(&slow);
+  engine().part<Effects>().set_sink(kToLog, &slow);
   Pipeline(Times(20, "INCR a\r\n") + "INCR slow\r\n" + Times(20, "INCR a\r\n"));
-  engine().part<Effects>().set_sink(nullptr);
+  engine().part<Effects>().set_sink(kToLog, nullptr);
   EXPECT_THAT(Logged(), ElementsAre(Arguments{"INCR", "slow"}));
   EXPECT_EQ(log().front().micros, 50'000);
   EXPECT_EQ(Of("INCR").calls, 41u);

@@ -30,8 +30,8 @@ class Listener final : public EffectSink {
 
 class ScriptEffects : public EngineFixture {
  protected:
-  ScriptEffects() { engine().part<Effects>().set_sink(&listener_); }
-  ~ScriptEffects() override { engine().part<Effects>().set_sink(nullptr); }
+  ScriptEffects() { engine().part<Effects>().set_sink(kToLog, &listener_); }
+  ~ScriptEffects() override { engine().part<Effects>().set_sink(kToLog, nullptr); }
 
   std::vector<std::string> Of(const std::vector<std::string>& command) {
     listener_.lines.clear();
@@ -78,6 +78,21 @@ TEST_F(ScriptEffects, AreNotToldWhileReplicationIsOff) {
                        "redis.call('SET', 'c', 3)"),
               ElementsAre("{", "0 SET a 1", "0 SET c 3", "}"));
   EXPECT_EQ(Run({"GET", "b"}).text, "2");
+}
+
+TEST_F(ScriptEffects, AreToldToTheTargetsThatTheScriptNames) {
+  Listener stream;
+  engine().part<Effects>().set_sink(kToStream, &stream);
+  EXPECT_THAT(OfScript("redis.call('SET', 'a', 1) redis.set_repl(redis.REPL_AOF) "
+                       "redis.call('SET', 'b', 2) redis.call('PUBLISH', 'c', 'm') "
+                       "redis.set_repl(redis.REPL_REPLICA) redis.call('SET', 'c', 3) "
+                       "redis.set_repl(redis.REPL_NONE) redis.call('SET', 'd', 4)"),
+              ElementsAre("{", "0 SET a 1", "0 SET b 2", "}"));
+  EXPECT_THAT(stream.lines, ElementsAre("{", "0 SET a 1", "0 SET c 3", "}"));
+  stream.lines.clear();
+  EXPECT_THAT(OfScript("redis.set_repl(redis.REPL_SLAVE) redis.call('SET', 'a', 5)"), IsEmpty());
+  EXPECT_THAT(stream.lines, ElementsAre("0 SET a 5"));
+  engine().part<Effects>().set_sink(kToStream, nullptr);
 }
 
 TEST_F(ScriptEffects, AreToldAgainToTheNextScript) {

@@ -157,6 +157,18 @@ TEST(Reload, OthersAreServedInsideOfAScript) {
   }
 }
 
+// The end of a script turns effects on again for other scripts, and not for the files.
+TEST(Reload, WhatFollowsAScriptInTheLogIsNotWrittenOnceMore) {
+  MemoryDisk disk = DiskWithScript();
+  disk.files[kFirstIncrement] += "*4\r\n$5\r\nSETEX\r\n$1\r\ne\r\n$3\r\n100\r\n$1\r\nv\r\n";
+  TestEngine server(With(disk, {{"appendonly", "yes"}}));
+  TestClient& client = server.Connect();
+  const std::string before = disk.files[kFirstIncrement];
+  EXPECT_EQ(client.Run({"DEBUG", "LOADAOF"}).ToText(), "+OK");
+  server.Settle();
+  EXPECT_EQ(disk.files[kFirstIncrement], before);
+}
+
 TEST(Reload, TheLogTellsOfAnotherFileThatWasLoaded) {
   MemoryDisk disk;
   {

@@ -247,6 +247,55 @@ TEST(Keyspace, PausedExpiryHidesButKeeps) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// An entry that has moved or is gone is not found, whatever was suggested.
+TEST(Keyspace, WhatWasSuggestedIsForgottenWhenItMoves) {
+  World world;
+  Database& db = world.db(0);
+  const HashedKey key = world.Key("key");
+  const Entry& put = db.PutText(key, "text", Deadline::None(), world.now());
+  db.Suggest(key, put);
+  EXPECT_EQ(db.Find(key, world.now()), &put);
+  EXPECT_EQ(db.Find(world.Key("kez"), world.now()), nullptr);
+  const uint64_t moves = world.keyspace.moves();
+  db.PutText(key, "next", Deadline::None(), world.now());  // in place
+  EXPECT_EQ(world.keyspace.moves(), moves);
+  EXPECT_EQ(db.Find(key, world.now()), &put);
+  const std::string longer(100, 'x');
+  const Entry& moved = db.PutText(key, longer, Deadline::None(), world.now());
+  EXPECT_NE(world.keyspace.moves(), moves);
+  EXPECT_EQ(db.Find(key, world.now()), &moved);
+  db.Suggest(key, moved);
+  db.Delete(key, world.now());
+  EXPECT_EQ(db.Find(key, world.now()), nullptr);
+  db.Suggest(key, db.PutText(key, "text", Deadline::None(), world.now()));
+  world.keyspace.Flush(0, false);
+  EXPECT_EQ(db.Find(key, world.now()), nullptr);
+}
+
+TEST(Keyspace, PutsOverWhatWasFoundAsIfItLookedAgain) {
+  World world;
+  Database& db = world.db(0);
+  const HashedKey key = world.Key("key");
+  const auto put = [&](std::string_view text) {
+    db.PutTextOver(db.Find(key, world.now()), key, text, Deadline::None(), world.now());
+    return world.Get(0, "key");
+  };
+  EXPECT_EQ(put("a"), "a");
+  EXPECT_EQ(put("b"), "b");
+  EXPECT_EQ(put("17"), "17");
+  EXPECT_EQ(put("-5"), "-5");
+  EXPECT_EQ(put(std::string(1000, 'x')), std::string(1000, 'x'));
+  EXPECT_EQ(put(std::string(900, 'y')), std::string(900, 'y'));
+  EXPECT_EQ(put("c"), "c");
+  // One that is past its deadline and has to stay is hidden from Find, and overwritten.
+  db.PutText(key, "old", Deadline::Steady(world.now().ms() + 10), world.now());
+  world.keyspace.set_expiry_allowed(false);
+  world.clock.Advance(20);
+  EXPECT_EQ(put("d"), "d");
+  EXPECT_EQ(db.size(), 1u);
+  EXPECT_EQ(world.Audit(), "");
+}
+
 TEST(Keyspace, InactiveExpiryWaitsUntilAKeyIsMet) {
   World world;
   Database& db = world.db(0);

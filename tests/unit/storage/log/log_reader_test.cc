@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
@@ -54,7 +55,7 @@ Outcome Read(const std::string& bytes, bool is_ours = false) {
 
 std::string Command(std::initializer_list<std::string_view> words) {
   std::string bytes;
-  AppendLogCommand(bytes, Args(words.begin(), words.size()));
+  AppendRequest(bytes, Args(words.begin(), words.size()));
   return bytes;
 }
 

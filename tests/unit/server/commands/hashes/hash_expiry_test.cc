@@ -13,8 +13,8 @@ namespace {
 
 class HashExpiry : public EngineFixture, private EffectSink {
  protected:
-  HashExpiry() { engine().part<Effects>().set_sink(this); }
-  ~HashExpiry() override { engine().part<Effects>().set_sink(nullptr); }
+  HashExpiry() { engine().part<Effects>().set_sink(kToLog, this); }
+  ~HashExpiry() override { engine().part<Effects>().set_sink(kToLog, nullptr); }
 
   std::vector<std::string> TakeEffects() { return std::exchange(effects_, {}); }
   std::string Text(std::string_view line) { return Line(line).ToText(); }

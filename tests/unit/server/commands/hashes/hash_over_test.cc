@@ -153,8 +153,8 @@ INSTANTIATE_TEST_SUITE_P(Stays, HashOver,
 
 class LargeHashOver : public EngineFixture, private EffectSink {
  protected:
-  LargeHashOver() { engine().part<Effects>().set_sink(this); }
-  ~LargeHashOver() override { engine().part<Effects>().set_sink(nullptr); }
+  LargeHashOver() { engine().part<Effects>().set_sink(kToLog, this); }
+  ~LargeHashOver() override { engine().part<Effects>().set_sink(kToLog, nullptr); }
 
   static constexpr size_t kFields = 100'000;
   // Fields that end together; with `stays`, one that does not.

@@ -272,7 +272,7 @@ class Recorder final : public EffectSink {
 
 TEST_F(LimitCommands, AreLoggedWithTheirMoment) {
   Recorder recorder;
-  engine().part<Effects>().set_sink(&recorder);
+  engine().part<Effects>().set_sink(kToLog, &recorder);
   AdvanceTime(5);
   Take("k WINDOW 2 1000");
   EXPECT_EQ(recorder.Said(), "LIMIT.TAKE k WINDOW 2 1000 AT 1700000000005000 | ");
@@ -297,7 +297,7 @@ TEST_F(LimitCommands, AreLoggedWithTheirMoment) {
   EXPECT_EQ(recorder.Said(), "SET cell 1700000001005000000 PXAT 1700000001005 | ");
   Line("CL.THROTTLE cell 1 1 1 -1");
   EXPECT_EQ(recorder.Said(), "DEL cell | ");
-  engine().part<Effects>().set_sink(nullptr);
+  engine().part<Effects>().set_sink(kToLog, nullptr);
 }
 
 TEST_F(LimitCommands, TakeNamesOfAMegabyte) {
@@ -380,13 +380,13 @@ TEST_F(LimitCommands, LetTheNextInWhenTheFirstGivesUp) {
 TEST_F(LimitCommands, LogWhatAWaiterTook) {
   Recorder recorder;
   Take("k GCRA 1 1000");
-  engine().part<Effects>().set_sink(&recorder);
+  engine().part<Effects>().set_sink(kToLog, &recorder);
   TestClient& waiter = Connect();
   waiter.Send({"LIMIT.TAKE", "k", "GCRA", "1", "1000", "WAIT", "60000"});
   AdvanceTime(1000);
   EXPECT_EQ(recorder.Said(), "DEL k | LIMIT.TAKE k GCRA 1 1000 BURST 0 AT 1700000001000000 | ");
   ASSERT_TRUE(waiter.Next());
-  engine().part<Effects>().set_sink(nullptr);
+  engine().part<Effects>().set_sink(kToLog, nullptr);
 }
 
 // The moment that redis-cell stores is one of the wall clock; when the limit is whole is not.

@@ -79,7 +79,7 @@ class Recorder final : public EffectSink {
 TEST_F(SortedSetsTest, PopsOfSeveralKeysAreWrittenDownAsPopsOfOne) {
   Line("ZADD k 1 a 2 b 3 c 4 d");
   Recorder recorder;
-  engine().part<Effects>().set_sink(&recorder);
+  engine().part<Effects>().set_sink(kToLog, &recorder);
   Line("ZMPOP 2 nothing k MIN COUNT 2");
   Line("BZPOPMAX nothing k 0");
   Line("BZMPOP 0 2 nothing k MAX");
@@ -88,7 +88,7 @@ TEST_F(SortedSetsTest, PopsOfSeveralKeysAreWrittenDownAsPopsOfOne) {
   waiter.Send({"BZPOPMIN", "k", "0"});
   Line("ZADD k 1 x 2 y");
   EXPECT_TRUE(waiter.Next().has_value());
-  engine().part<Effects>().set_sink(nullptr);
+  engine().part<Effects>().set_sink(kToLog, nullptr);
   EXPECT_EQ(recorder.lines,
             (Strings{"ZPOPMIN k 2", "ZPOPMAX k", "ZPOPMAX k 1", "ZADD k 1 x 2 y", "ZPOPMIN k"}));
 }

@@ -1,0 +1,207 @@
+// Sessions that are no clients: replicas and links to a master. What Redis 7.0 does with each where
+// it tells them from clients.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "server/clients/clients.h"
+#include "server/observe/statistics.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class SessionKindTest : public EngineFixture {
+ protected:
+  TestClient& ConnectAs(SessionKind kind) {
+    TestClient& other = Connect();
+    engine().part<Clients>().SetKind(*engine().Find(other.id()), kind);
+    return other;
+  }
+  std::string Ask(std::string_view line) { return Line(line).ToText(); }
+  // The line of CLIENT LIST.
+  std::string LineOf(const TestClient& other) {
+    return Ask(Concat("client list id ", engine().Find(other.id())->client_id));
+  }
+  // Answers of that size wait for it.
+  void LeaveUnread(TestClient& other, size_t bytes) {
+    other.set_reading(false);
+    other.Send({"ECHO", std::string(bytes, 'x')});
+    server().Settle();
+  }
+
+  TestClient& replica_ = ConnectAs(SessionKind::kReplica);
+  TestClient& master_ = ConnectAs(SessionKind::kMasterLink);
+};
+
+// --- what is told of them
+
+TEST_F(SessionKindTest, ClientListHasALetterForEach) {
+  EXPECT_THAT(LineOf(replica_), HasSubstr(" flags=S "));
+  EXPECT_THAT(LineOf(master_), HasSubstr(" flags=M "));
+  EXPECT_THAT(LineOf(master_), HasSubstr(" user=(superuser) "));
+  EXPECT_THAT(LineOf(client()), HasSubstr(" flags=N "));
+  replica_.Run({"SUBSCRIBE", "c"});
+  EXPECT_THAT(LineOf(replica_), HasSubstr(" flags=SP "));
+}
+
+TEST_F(SessionKindTest, AreTypesForClientList) {
+  const std::string replicas = Ask("client list type replica");
+  EXPECT_THAT(replicas, HasSubstr(" flags=S "));
+  EXPECT_THAT(replicas, Not(HasSubstr(" flags=M ")));
+  EXPECT_EQ(Ask("client list type slave"), replicas);
+  EXPECT_THAT(Ask("client list type master"), HasSubstr(" flags=M "));
+  EXPECT_THAT(Ask("client list type normal"), Not(HasSubstr(" flags=S ")));
+  replica_.Run({"SUBSCRIBE", "c"});
+  EXPECT_EQ(Ask("client list type pubsub"), "\"\"");
+}
+
+TEST_F(SessionKindTest, AreTypesForClientKill) {
+  TestClient& second = ConnectAs(SessionKind::kReplica);
+  EXPECT_EQ(Ask("client kill type replica"), ":2");
+  EXPECT_TRUE(replica_.closed() && second.closed());
+  EXPECT_FALSE(master_.closed());
+  EXPECT_EQ(Ask("client kill type normal"), ":0");
+  EXPECT_EQ(Ask("client kill type master"), ":1");
+  EXPECT_TRUE(master_.closed());
+}
+
+// As Redis, which keeps the link to a master in its list of clients.
+TEST_F(SessionKindTest, InfoCountsReplicasApart) {
+  EXPECT_THAT(Ask("info clients"), HasSubstr("connected_clients:2\\r\\n"));
+  EXPECT_THAT(Ask("info replication"), HasSubstr("connected_slaves:1\\r\\n"));
+  EXPECT_THAT(Ask("info memory"), Not(HasSubstr("mem_clients_slaves:0\\r\\n")));
+  EXPECT_EQ(engine().session_count(), 3u);
+  replica_.Disconnect();
+  EXPECT_THAT(Ask("info clients"), HasSubstr("connected_clients:2\\r\\n"));
+  EXPECT_THAT(Ask("info replication"), HasSubstr("connected_slaves:0\\r\\n"));
+  EXPECT_THAT(Ask("info memory"), HasSubstr("mem_clients_slaves:0\\r\\n"));
+  master_.Disconnect();
+  EXPECT_THAT(Ask("info clients"), HasSubstr("connected_clients:1\\r\\n"));
+}
+
+TEST_F(SessionKindTest, MemoryOfReplicasIsCountedApart) {
+  const Clients& clients = engine().part<Clients>();
+  const size_t normal = clients.MemoryBytes() - clients.ReplicaBytes();
+  LeaveUnread(replica_, 100'000);
+  EXPECT_GT(clients.ReplicaBytes(), 100'000u);
+  EXPECT_LT(clients.MemoryBytes() - clients.ReplicaBytes(), normal + 10'000);
+}
+
+// --- output limits
+
+TEST_F(SessionKindTest, AReplicaHasTheOutputLimitOfItsClass) {
+  Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 1000 0 0'");
+  LeaveUnread(replica_, 3000);
+  EXPECT_FALSE(replica_.closed());
+  LeaveUnread(replica_, 3000);
+  EXPECT_TRUE(replica_.closed());
+  EXPECT_EQ(engine().statistics().output_limit_closed, 1u);
+}
+
+TEST_F(SessionKindTest, AReplicaThatSubscribesIsAReplica) {
+  Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 1000 0 0'");
+  replica_.Run({"HELLO", "3"});
+  replica_.Run({"SUBSCRIBE", "c"});
+  LeaveUnread(replica_, 3000);
+  EXPECT_FALSE(replica_.closed());
+}
+
+TEST_F(SessionKindTest, AReplicasSoftLimitIsItsClassesToo) {
+  Ask("config set client-output-buffer-limit 'normal 0 0 0 replica 0 1000 5 pubsub 0 0 0'");
+  LeaveUnread(replica_, 3000);
+  server().AdvanceTime(4'000);
+  EXPECT_FALSE(replica_.closed());
+  server().AdvanceTime(3'000);
+  EXPECT_TRUE(replica_.closed());
+}
+
+TEST_F(SessionKindTest, AMasterIsToldAsMuchAsAClient) {
+  Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 5000 0 0'");
+  LeaveUnread(master_, 3000);
+  EXPECT_TRUE(master_.closed());
+}
+
+// --- what closes and holds clients
+
+TEST_F(SessionKindTest, SilenceIsNoReasonToCloseThem) {
+  TestClient& idler = Connect();
+  Ask("config set timeout 10");
+  server().AdvanceTime(30'000);
+  EXPECT_TRUE(idler.closed());
+  EXPECT_FALSE(replica_.closed());
+  EXPECT_FALSE(master_.closed());
+}
+
+// Nor do they count: the others need not go for what a replica has left unread.
+TEST_F(SessionKindTest, MaxmemoryClientsLeavesThemAlone) {
+  Ask("config set maxmemory-clients 1mb");
+  LeaveUnread(replica_, 3'000'000);
+  LeaveUnread(master_, 3'000'000);
+  EXPECT_FALSE(replica_.closed());
+  EXPECT_FALSE(master_.closed());
+  EXPECT_EQ(Ask("ping"), "+PONG");
+  EXPECT_EQ(engine().part<Clients>().evicted(), 0u);
+  TestClient& greedy = Connect();
+  LeaveUnread(greedy, 2'000'000);
+  EXPECT_TRUE(greedy.closed());
+  EXPECT_EQ(engine().part<Clients>().evicted(), 1u);
+}
+
+TEST_F(SessionKindTest, WhatAReplicaTookAsAClientCountsNoMore) {
+  Ask("config set maxmemory-clients 1mb");
+  TestClient& joining = Connect();
+  LeaveUnread(joining, 700'000);
+  engine().part<Clients>().SetKind(*engine().Find(joining.id()), SessionKind::kReplica);
+  TestClient& other = Connect();
+  LeaveUnread(other, 700'000);
+  EXPECT_FALSE(joining.closed());
+  EXPECT_FALSE(other.closed());
+}
+
+TEST_F(SessionKindTest, AMasterMaySendMoreThanAClient) {
+  Ask("config set client-query-buffer-limit 1mb");
+  const std::string request = "*2\r\n$4\r\nECHO\r\n$2000000\r\n" + std::string(1'500'000, 'x');
+  for (TestClient* const other : {&replica_, &master_}) other->SendBytes(request);
+  server().AdvanceTime(3'000);
+  EXPECT_TRUE(replica_.closed());
+  EXPECT_FALSE(master_.closed());
+}
+
+TEST_F(SessionKindTest, APauseHoldsNoReplica) {
+  Ask("client pause 1000 all");
+  EXPECT_EQ(replica_.Run({"PING"}).ToText(), "+PONG");
+  master_.Send({"PING"});
+  EXPECT_FALSE(master_.Next());
+  server().AdvanceTime(1'000);
+  EXPECT_TRUE(master_.Next());
+}
+
+TEST_F(SessionKindTest, NeitherCanBeReset) {
+  for (TestClient* const other : {&replica_, &master_}) {
+    EXPECT_EQ(other->Run({"RESET"}).ToText(), "-ERR can only reset normal client connections");
+  }
+}
+
+// The link is this server's own: nobody logs in on it, and no user's rules hold.
+TEST(MasterLink, NeedsNoLogin) {
+  TestEngine server({.config = {{"requirepass", "secret"}, {"login-timeout", "5"}}});
+  TestClient& link = server.Connect();
+  EXPECT_EQ(link.Run({"PING"}).ToText(), "-NOAUTH Authentication required.");
+  server.engine().part<Clients>().SetKind(*server.engine().Find(link.id()),
+                                          SessionKind::kMasterLink);
+  EXPECT_EQ(link.Run({"PING"}).ToText(), "+PONG");
+  EXPECT_EQ(link.Run({"ACL", "SETUSER", "default", "-@all"}).ToText(), "+OK");
+  EXPECT_EQ(link.Run({"SET", "k", "v"}).ToText(), "+OK");
+  server.AdvanceTime(20'000);
+  EXPECT_FALSE(link.closed());
+}
+
+}  // namespace
+}  // namespace sluice
