@@ -19,13 +19,14 @@ Signals::Signals(boost::asio::io_context& io, std::function<bool(int)> end)
 }
 
 void Signals::Stop() {
+  stopped_ = true;
   boost::system::error_code ignored;
   set_.cancel(ignored);
 }
 
 void Signals::Await() {
   set_.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (!error && !end_(signal)) Await();
+    if (!error && !stopped_ && !end_(signal) && !stopped_) Await();
   });
 }
 

@@ -13,6 +13,7 @@ class Signals {
  public:
   // `end` is called with the signal, on the loop. False: it goes on, and may be asked again.
   Signals(boost::asio::io_context& io, std::function<bool(int signal)> end);
+  // None is waited for any more; one that has come, and was not handed on yet, is dropped.
   void Stop();
 
  private:
@@ -20,6 +21,7 @@ class Signals {
 
   boost::asio::signal_set set_;
   const std::function<bool(int)> end_;
+  bool stopped_ = false;
 };
 
 }  // namespace sluice
