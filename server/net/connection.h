@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "server/clients/session.h"
-#include "server/net/poller.h"
+#include "server/net/loop/poller.h"
 #include "server/net/sources.h"
 #include "server/net/tls/tls_stream.h"
 

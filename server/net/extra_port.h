@@ -11,11 +11,11 @@
 #include "protocol/text/fault.h"
 #include "server/config/config.h"
 #include "server/engine/engine.h"
-#include "server/net/alarms.h"
 #include "server/net/connection.h"
 #include "server/net/log.h"
+#include "server/net/loop/alarms.h"
+#include "server/net/loop/poller.h"
 #include "server/net/manager/inherited_sockets.h"
-#include "server/net/poller.h"
 #include "server/net/tls_door.h"
 #include "storage/time/clock.h"
 

@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "server/config/settings.h"
-#include "server/net/alarms.h"
+#include "server/net/loop/alarms.h"
 
 namespace sluice {
 

@@ -13,7 +13,7 @@
 
 #include "protocol/text/fault.h"
 #include "server/clients/session.h"
-#include "server/net/poller.h"
+#include "server/net/loop/poller.h"
 
 namespace sluice {
 

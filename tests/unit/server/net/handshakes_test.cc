@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "server/net/poller.h"
+#include "server/net/loop/poller.h"
 #include "server/net/sources.h"
 #include "tests/unit/server/net/tls_fixture.h"
 

@@ -1,7 +1,7 @@
 // See poller.h. The system gives the number of a closed descriptor to the next one. So each event
 // carries the generation of its descriptor's place in `watched_`, and an event of a descriptor that
 // was closed in the same round is passed over.
-#include "server/net/poller.h"
+#include "server/net/loop/poller.h"
 
 #include <sys/epoll.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // See alarms.h. The timer may be set for an alarm that was cancelled since: it only looks sooner.
-#include "server/net/alarms.h"
+#include "server/net/loop/alarms.h"
 
 #include <algorithm>
 

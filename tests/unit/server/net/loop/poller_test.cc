@@ -1,6 +1,6 @@
 // Poller on real socket pairs: each edge is told once, and nothing of what was forgotten. Inside
 // Asio it wakes whatever runs the io_context.
-#include "server/net/poller.h"
+#include "server/net/loop/poller.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
