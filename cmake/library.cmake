@@ -2,7 +2,7 @@
 # that Debian has as archives, becomes one object in which only the API is visible; of it are made
 #
 #   libsluice.so   sluice_* alone (server/embed/sluice_c.h), with a soname
-#   libsluice.a    sluice_* and the C++ API, for programs in C++; with the server and its Asio
+#   libsluice.a    sluice_* and the C++ API, for programs in C++; with the server and its Boost
 #
 # So a host may have a Lua, an abseil, an OpenSSL, a Boost of its own, of any version. Targets: sluice::sluice (static,
 # C++ and C), sluice::c (shared, C).

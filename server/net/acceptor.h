@@ -6,6 +6,7 @@
 // each refusal is counted in rejected_connections.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -60,6 +61,12 @@ class Acceptor final : private OptionFollower {
   std::unique_ptr<Listener> ListenForSpace(Listener::Accepted admit, std::string& fault);
   // Lets in, or refuses, those of whom the poller has told; whether there may be more.
   bool AcceptConnections();
+  // There are such, or may be.
+  bool anybody_waits() const {
+    const auto waits = [](const auto& listener) { return listener->has_waiting(); };
+    return (unix_listener_ && unix_listener_->has_waiting()) ||
+           std::ranges::any_of(tcp_listeners_, waits) || std::ranges::any_of(tls_listeners_, waits);
+  }
 
  private:
   std::optional<std::string> OptionChanged(std::string_view option) override;

@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <boost/asio/post.hpp>
 #include <chrono>
 #include <utility>
 
@@ -25,14 +24,15 @@ bool IsOrphan() {
 
 }  // namespace
 
-IdleWatchdog::IdleWatchdog(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
+IdleWatchdog::IdleWatchdog(EventLoop& loop, Alarms& alarms, const Settings& settings,
                            std::function<size_t()> connected,
                            std::function<void(std::string_view)> end)
-    : alarms_(alarms),
+    : loop_(loop),
+      alarms_(alarms),
       settings_(settings),
       connected_(std::move(connected)),
       end_(std::move(end)),
-      parent_(io) {}
+      parent_(loop, [this] { ParentEnded(); }) {}
 
 void IdleWatchdog::Start() {
   if (settings_.exit_with_parent) WatchParent();
@@ -44,8 +44,7 @@ void IdleWatchdog::ClientLeft() {
 }
 
 void IdleWatchdog::Stop() {
-  boost::system::error_code ignored;
-  parent_.close(ignored);
+  parent_.Close();
   alarms_.Cancel(idle_);
 }
 
@@ -56,15 +55,9 @@ void IdleWatchdog::WatchParent() {
   if (descriptor < 0) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (IsOrphan() || ::getppid() != parent) {
     if (descriptor >= 0) ::close(descriptor);
-    boost::asio::post(parent_.get_executor(), [this] { ParentEnded(); });
-    return;
+    return loop_.Post([this] { ParentEnded(); });
   }
-  if (descriptor < 0) return;
-  parent_.assign(descriptor);
-  parent_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                     [this](const boost::system::error_code& error) {
-                       if (!error) ParentEnded();
-                     });
+  parent_.Open(descriptor);
 }
 
 void IdleWatchdog::ParentEnded() {

@@ -7,20 +7,19 @@
 // servers from threads that end; it stands in only where there are no such descriptors.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <string_view>
 
 #include "server/config/settings.h"
 #include "server/net/loop/alarms.h"
+#include "server/net/loop/event_loop.h"
 
 namespace sluice {
 
 class IdleWatchdog {
  public:
   // `connected` counts clients; `end` is called with the reason, from the loop, at most once.
-  IdleWatchdog(boost::asio::io_context& io, Alarms& alarms, const Settings& settings,
+  IdleWatchdog(EventLoop& loop, Alarms& alarms, const Settings& settings,
                std::function<size_t()> connected, std::function<void(std::string_view why)> end);
 
   // Begins to watch.
@@ -34,11 +33,12 @@ class IdleWatchdog {
   void ParentEnded();
   void AwaitIdle();
 
+  EventLoop& loop_;
   Alarms& alarms_;
   const Settings& settings_;
   const std::function<size_t()> connected_;
   const std::function<void(std::string_view)> end_;
-  boost::asio::posix::stream_descriptor parent_;
+  DescriptorCall parent_;
   Alarms::Id idle_;
 };
 

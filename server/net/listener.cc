@@ -184,7 +184,7 @@ void Listener::Close() {
   if (owns_path_) ::unlink(owned_path_.empty() ? unix_path_.c_str() : owned_path_.c_str());
 }
 
-bool Listener::AcceptConnections(int most) {
+bool Listener::Accept(int most) {
   for (int i = 0; has_waiting_ && i < most; ++i) {
     if (!AcceptOne()) return false;
   }

@@ -43,13 +43,15 @@ class Listener final : private ReadinessWatcher {
   bool is_unix() const { return !unix_path_.empty(); }
   // Accepts who has come since, so many at once that other clients get a turn too; whether there
   // may be more.
-  bool AcceptConnections(int most = kAcceptedAtOnceMax);
+  bool AcceptConnections(int most = kAcceptedAtOnceMax) { return has_waiting_ && Accept(most); }
+  bool has_waiting() const { return has_waiting_; }
   void Close();
 
  private:
   void Readable(bool) override { has_waiting_ = true; }
   void Writable() override {}
   Fault Bind(int family, const void* address, unsigned length, int backlog);
+  bool Accept(int most);
   bool AcceptOne();
   bool IsSecondTry();
   bool TurnAway();

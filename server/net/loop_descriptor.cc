@@ -1,23 +1,22 @@
-// See loop_descriptor.h. std::chrono::steady_clock is CLOCK_MONOTONIC.
+// See loop_descriptor.h.
 #include "server/net/loop_descriptor.h"
 
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace sluice {
 
 LoopDescriptor::LoopDescriptor()
-    : set_(::epoll_create1(EPOLL_CLOEXEC)),
-      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  if (open()) Watch(timer_);
+    : set_(::epoll_create1(EPOLL_CLOEXEC)), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (open()) Watch(bell_);
 }
 
 LoopDescriptor::~LoopDescriptor() {
-  if (timer_ >= 0) ::close(timer_);
+  if (bell_ >= 0) ::close(bell_);
   if (set_ >= 0) ::close(set_);
 }
 
@@ -26,15 +25,16 @@ bool LoopDescriptor::Watch(int descriptor) const {
   return ::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) == 0;
 }
 
-void LoopDescriptor::RingAt(std::optional<Moment> moment) const {
-  itimerspec at{};
-  if (moment) {  // a time of 0 would be none
-    const int64_t ns =
-        std::max<int64_t>(1, std::chrono::nanoseconds(moment->time_since_epoch()).count());
-    at.it_value.tv_sec = ns / 1'000'000'000;
-    at.it_value.tv_nsec = ns % 1'000'000'000;
-  }
-  ::timerfd_settime(timer_, TFD_TIMER_ABSTIME, &at, nullptr);
+void LoopDescriptor::Ring() {
+  if (std::exchange(is_rung_, true)) return;
+  const uint64_t one = 1;
+  [[maybe_unused]] const ssize_t rung = ::write(bell_, &one, sizeof one);
+}
+
+void LoopDescriptor::Still() {
+  if (!std::exchange(is_rung_, false)) return;
+  uint64_t rung;
+  [[maybe_unused]] const ssize_t got = ::read(bell_, &rung, sizeof rung);
 }
 
 }  // namespace sluice

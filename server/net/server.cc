@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -24,15 +23,11 @@ namespace {
 
 // No client has sent anything for so long: the moment to tidy up.
 constexpr std::chrono::seconds kQuiet{1};
-// Handlers run by one Poll: a signal's and two timers', and what a client's bytes may queue.
-constexpr int kPollHandlersMax = 8;
 constexpr size_t kPollsMax = 8;
 // Beyond that the first space of a test double, whose time may go on by hand, needs no timer.
 constexpr int64_t kFarMs = int64_t{1} << 40;
-// Turns in a row, before Asio is asked for signals and timers, which costs a system call.
-constexpr int kTurnsInRowMax = 16;
-// Handlers run by one Work: others of the loop around this one want their turn, too.
-constexpr int kWorkHandlersMax = 8;
+// Rounds of one Work: others of the loop around this one want their turn, too.
+constexpr int kWorkRoundsMax = 16;
 constexpr size_t kLoggedNameMax = 100;
 constexpr std::string_view kHttpSocket = "http";  // of LISTEN_FDNAMES
 constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
@@ -52,9 +47,6 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
     : config_(config),
       around_(std::move(around)),
       process_(log_, around_.owns_process),
-      io_(1),  // this thread runs it, others may post
-      alarms_(io_),
-      poller_(io_, [this] { Serve(); }),
       options_(WithFacts(std::move(options))),
       tls_(
           config, clock_, log_,
@@ -64,19 +56,20 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
           [this] { turn_due_ = true; }),
       first_(*this, workers_),
       acceptor_(
-          config, first_, log_, poller_, sources_, tls_,
+          config, first_, log_, loop_.poller(), sources_, tls_,
           [this] { return clients() + tls_.handshakes().size(); },
           {.plain = [this](int fd, Peer peer) { Admit(fd, std::move(peer)); },
            .tls = [this](int fd, Peer peer) { BeginTls(fd, std::move(peer)); }},
           around_.owns_process ? RaiseDescriptorLimit : [](int64_t) { return DescriptorLimit(); }),
       idle_watchdog_(
-          io_, alarms_, config.settings(), [this] { return clients(); },
+          loop_, alarms_, config.settings(), [this] { return clients(); },
           [this](std::string_view why) { EndAnyway(why); }),
       manager_([this](std::chrono::microseconds time, std::function<void()> call) {
         alarms_.Set(time, std::move(call));
       }),
       hand_over_(ForHandOver()),
-      workers_(io_, [this] { DiskDone(); }) {
+      // Inside Poll, too, it waits for a turn of its own: nothing of it belongs into a command.
+      workers_(loop_, [this] { turn_due_ = true; }) {
   ready_.set_is_lost([this](SpaceConnection& connection) { return IsLost(connection); });
   if (config.settings().test_double) {
     MakeSpaces(commands);
@@ -153,7 +146,7 @@ Fault Server::Start() {
     const auto warn = [this](std::string_view line) { log_.Write(LogLevel::kWarning, line); };
     if (std::string error = manager_.Begin(settings.supervised, warn); !error.empty()) return error;
   }
-  if (!poller_.open() || workers_.bell() < 0)
+  if (!loop_.open() || !alarms_.open() || !workers_.open())
     return Concat("can't wait for clients: ", std::strerror(errno));
   // The data of a server that makes way are its own until this one is sure to start.
   const bool has_predecessor = predecessor_.is_there();
@@ -173,7 +166,6 @@ Fault Server::Start() {
   } else {
     Turn();
   }
-  ServeSoon();
   return {};
 }
 
@@ -197,7 +189,7 @@ Fault Server::OpenPorts() {
   http_ = around_.make_http({.config = config_,
                              .clock = clock_,
                              .log = log_,
-                             .poller = poller_,
+                             .poller = loop_.poller(),
                              .alarms = alarms_,
                              .tls = tls_,
                              .engine = [this]() -> Engine& { return first_.engine(); },
@@ -206,69 +198,54 @@ Fault Server::OpenPorts() {
 }
 
 void Server::FollowSignals() {
-  signals_.emplace(io_, [this](int signal) { return EndBySignal(signal); });
+  signals_.emplace(loop_, [this](int signal) { return EndBySignal(signal); });
 }
 
-void Server::Run() { io_.run(); }
+void Server::Run() {
+  while (goes_on()) Round(/*may_wait=*/true);
+}
 
 std::shared_ptr<const LoopDescriptor> Server::Driver() {
   if (driver_) return driver_;
   auto driver = std::make_shared<LoopDescriptor>();
-  if (!driver->open() || !driver->Watch(poller_.descriptor()) || !driver->Watch(workers_.bell()))
-    return nullptr;
+  if (!driver->open() || !driver->Watch(loop_.descriptor())) return nullptr;
   driver->Ring();
   return driver_ = std::move(driver);
 }
 
 bool Server::Work() {
-  int ran = 0;
-  while (ran < kWorkHandlersMax && io_.poll_one() > 0) ++ran;
-  const bool goes_on = !io_.stopped();
+  bool any = true;
+  for (int i = 0; i < kWorkRoundsMax && any && goes_on(); ++i) any = Round(/*may_wait=*/false);
   if (driver_) {
-    if (!goes_on || ran == kWorkHandlersMax) {
-      driver_->Ring();  // handlers that Asio has not got to yet cannot be seen from outside
-    } else {
-      driver_->RingAt(alarms_.next());
-    }
+    // A turn that is due cannot be seen from outside.
+    goes_on() && !turn_due_ ? driver_->Still() : driver_->Ring();
   }
-  return goes_on;
+  return goes_on();
 }
 
-void Server::Post(std::function<void()> call) {
-  boost::asio::post(io_, std::move(call));
-  if (driver_) driver_->Ring();
-}
+void Server::Post(std::function<void()> call) { loop_.Post(std::move(call)); }
 
-// Inside Poll it is for the turn around to go on.
-void Server::Serve() {
-  if (polling_) return;
-  for (int i = 0; i < kTurnsInRowMax; ++i) {
-    if (stopped_) return;
-    if (!poller_.Tell() && !turn_due_) return poller_.Await();
-    // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
-    // server is full they come behind the turn, which notices the clients that have left.
-    const bool is_full = acceptor_.IsFull();
-    bool more = !is_full && AcceptConnections();
-    more |= AdvanceHandshakes();
-    if (turn_due_) Turn();
-    if (is_full) more |= AcceptConnections();
-    if (more) WantTurn();
-  }
-  ServeSoon();
-}
-
-void Server::ServeSoon() {
-  if (std::exchange(serves_soon_, true)) return;
-  boost::asio::post(io_, [this] {
-    serves_soon_ = false;
-    Serve();
-  });
+// False: there was nothing to do.
+bool Server::Round(bool may_wait) {
+  bool any = loop_.Round(may_wait && !turn_due_);
+  if (stopped_) return any;
+  // Newcomers first: a request that was sent later finds them in CLIENT LIST. When the
+  // server is full they come behind the turn, which notices the clients that have left.
+  const bool anybody_waits = spaces_ || acceptor_.anybody_waits();
+  const bool is_full = anybody_waits && acceptor_.IsFull();
+  bool more = anybody_waits && !is_full && AcceptConnections();
+  more |= AdvanceHandshakes();
+  any |= turn_due_;
+  if (turn_due_) Turn();
+  if (is_full) more |= AcceptConnections();
+  if (more) WantTurn();
+  return any;
 }
 
 // --- connections
 
 std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
-  return std::make_shared<SpaceConnection>(poller_, sources_, descriptor, *this);
+  return std::make_shared<SpaceConnection>(loop_.poller(), sources_, descriptor, *this);
 }
 
 void Server::Admit(int descriptor, Peer peer) {
@@ -381,16 +358,12 @@ void Server::Writable(Connection& connection) {
 
 void Server::WantTurn() { turn_due_ |= !polling_; }
 
-// Inside Poll, too, it waits for a turn of its own: nothing of it belongs into a command.
-void Server::DiskDone() {
-  turn_due_ = true;
-  Serve();
-}
-
 void Server::Turn() {
   turn_due_ = false;
-  for (const auto& call : std::exchange(due_calls_, {})) call();
-  if (stopped_) return;  // one of them has made way
+  if (!due_calls_.empty()) [[unlikely]] {
+    for (const auto& call : std::exchange(due_calls_, {})) call();
+    if (stopped_) return;  // one of them has made way
+  }
   ready_.Read(polling_);
   bool more = RunTurns();
   if (spaces_) [[unlikely]] {
@@ -462,7 +435,6 @@ void Server::ArmWake() {
     wake_us_ = TimerWheel::kNever;
     if (spaces_) spaces_->WakeUntil(clock_.Sample().steady_us);
     WantTurn();
-    Serve();
   });
 }
 
@@ -475,7 +447,6 @@ void Server::ArmHousekeeping() {
     }
     ArmHousekeeping();
     WantTurn();
-    Serve();
   });
 }
 
@@ -517,7 +488,6 @@ bool Server::EndAsTold(std::string_view why, std::string_view words) {
   }
   Shutdown(0);
   WantTurn();
-  Serve();
   return true;
 }
 
@@ -526,7 +496,6 @@ void Server::EndAnyway(std::string_view why) {
   log_.Write(LogLevel::kWarning, "the data cannot be saved");
   Shutdown(1);
   WantTurn();
-  Serve();
 }
 
 void Server::TellReady() {
@@ -571,30 +540,26 @@ void Server::Drain() {
   Stop();
 }
 
-// With nothing left to wait for, Asio's run() returns.
 void Server::Stop() {
   stopped_ = true;
   if (signals_) signals_->Stop();
   alarms_.Stop();
   idle_watchdog_.Stop();
   hand_over_.Stop();
-  poller_.Stop();
 }
 
 // --- the host of engines
 
-// Called from inside a turn: one nested turn for what is ready. Asio is asked for signals; clients
+// Called from inside a turn: one nested turn for what is ready, and the calls that are due; clients
 // that never stop sending don't keep it busy, and so don't stop the script. A script of another
 // space may be slow in a turn inside this one, and lets others be served in its turn: so deep, and
 // no deeper.
 void Server::PollFrom(Space&) {
   if (polling_ >= (spaces_ ? kPollsMax : 1)) return;
   ++polling_;
-  poller_.Tell();
+  loop_.Round(/*may_wait=*/false);
   AcceptConnections();
   AdvanceHandshakes();
-  for (int i = 0; i < kPollHandlersMax && io_.poll_one() > 0; ++i) {
-  }
   ready_.Read(polling_);
   RunTurns();
   if (spaces_) spaces_->Arrange(/*nested=*/true);
@@ -617,7 +582,6 @@ void Server::CallAfter(int64_t real_ms, std::function<void()> call) {
   alarms_.Set(std::chrono::milliseconds(real_ms), [this, call = std::move(call)] {
     due_calls_.push_back(call);
     turn_due_ = true;
-    Serve();
   });
 }
 

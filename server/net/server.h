@@ -3,18 +3,16 @@
 //   readiness (as much as the poller tells at once) → new connections → one recv a client into a
 //   shared buffer → Engine::RunTurn → one send a client
 //
-// The shared buffer bounds what one turn takes in. A handler of Asio makes as many turns as there
-// is something for, but only so many in a row (Serve): behind it Asio gets to signals, timers and
-// whatever else its io_context serves, and waits when there is nothing.
+// The shared buffer bounds what one turn takes in. A round of the loop (event_loop.h) is one wait,
+// of no time where a turn is due, the calls of alarms, signals and workers, and one turn.
 //
 // Its loop is Run, on a thread that is its own; or another loop sleeps on a descriptor, and calls
 // Work when that can be read (Driver). There may be many in a process. A server leaves the
 // process's own (signals, working directory, limits) alone, unless it is all that the process does.
 //
-// At most 16 turns follow one another without Asio; how much a turn reads: ready_clients.h.
+// How much a turn reads: ready_clients.h.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -30,6 +28,7 @@
 #include "server/net/idle_watchdog.h"
 #include "server/net/log.h"
 #include "server/net/loop/alarms.h"
+#include "server/net/loop/event_loop.h"
 #include "server/net/loop/poller.h"
 #include "server/net/loop_descriptor.h"
 #include "server/net/manager/service_manager.h"
@@ -70,7 +69,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
 
   // First of all; an error sentence, or empty.
   Fault OpenLog();
-  // Binds everything, makes the first turn and asks Asio for the next; an error sentence, or empty.
+  // Binds everything and makes the first turn; an error sentence, or empty.
   Fault Start();
   // SIGINT and SIGTERM end the server, as shutdown-on-sigint and -sigterm say; SIGUSR2 has another
   // process take its place.
@@ -130,10 +129,10 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   bool AcceptConnections();
   bool AdvanceHandshakes();
   bool RunTurns();
-  void Serve();
-  void ServeSoon();
+  bool Round(bool may_wait);
+  // Workers may have something to end even when it has stopped.
+  bool goes_on() const { return !stopped_ || workers_.busy(); }
   void WantTurn();
-  void DiskDone();
   void Turn();
   bool IsLost(SpaceConnection& connection);
   void ArmWake();
@@ -163,9 +162,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   MovableClock movable_clock_{clock_};  // the engine's, in a test double
   sluice::Log log_;
   ServerProcess process_;
-  boost::asio::io_context io_;
-  Alarms alarms_;
-  Poller poller_;
+  EventLoop loop_;
+  Alarms alarms_{loop_};
   Sources sources_;
   EngineOptions options_;
   TlsDoor tls_;
@@ -180,12 +178,11 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   HandOver hand_over_;
   Workers workers_;  // end before the engine, whose work they do
 
-  std::shared_ptr<const LoopDescriptor> driver_;  // null: the loop is Run
+  std::shared_ptr<LoopDescriptor> driver_;  // null: the loop is Run
 
   ReadyClients ready_;
   size_t polling_ = 0;  // so many turns inside others
   bool turn_due_ = false;
-  bool serves_soon_ = false;                      // Serve stands in Asio's queue
   std::vector<std::function<void()>> due_calls_;  // CallAfter's: run before the next turn
   MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;

@@ -13,7 +13,7 @@
 namespace sluice {
 
 HandOver::Uses Server::ForHandOver() {
-  return {.io = io_,
+  return {.loop = loop_,
           .manager = manager_,
           .call_in = [this](std::chrono::microseconds time,
                             std::function<void()> call) { alarms_.Set(time, std::move(call)); },
@@ -23,7 +23,6 @@ HandOver::Uses Server::ForHandOver() {
                   if (!stopping_) call();
                 });
                 turn_due_ = true;
-                Serve();
               },
           .log = [this](std::string_view line) { log_.Write(LogLevel::kWarning, line); },
           .put_data_down = [this] { return PutDataDown(); },

@@ -2,32 +2,33 @@
 #include "server/net/signals.h"
 
 #include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
 
 #include <utility>
 
 namespace sluice {
+namespace {
 
-Signals::Signals(boost::asio::io_context& io, std::function<bool(int)> end)
-    : set_(io), end_(std::move(end)) {
-  boost::system::error_code ignored;
+constexpr int kFollowedSignals[] = {SIGHUP, SIGINT, SIGTERM, SIGUSR2};
+
+}  // namespace
+
+Signals::Signals(EventLoop& loop, std::function<bool(int)> end)
+    : set_(loop, [this] { Read(); }), end_(std::move(end)) {
   ::signal(SIGPIPE, SIG_IGN);
-  set_.add(SIGHUP, ignored);
-  set_.add(SIGINT, ignored);
-  set_.add(SIGTERM, ignored);
-  set_.add(SIGUSR2, ignored);
-  Await();
+  sigset_t followed;
+  ::sigemptyset(&followed);
+  for (const int signal : kFollowedSignals) ::sigaddset(&followed, signal);
+  if (!set_.Open(::signalfd(-1, &followed, SFD_CLOEXEC | SFD_NONBLOCK))) return;
+  ::pthread_sigmask(SIG_BLOCK, &followed, nullptr);
 }
 
-void Signals::Stop() {
-  stopped_ = true;
-  boost::system::error_code ignored;
-  set_.cancel(ignored);
-}
-
-void Signals::Await() {
-  set_.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (!error && !stopped_ && !end_(signal) && !stopped_) Await();
-  });
+void Signals::Read() {
+  signalfd_siginfo come;
+  while (set_.open() && ::read(set_.descriptor(), &come, sizeof come) == sizeof come) {
+    if (end_(static_cast<int>(come.ssi_signo))) set_.Close();
+  }
 }
 
 }  // namespace sluice

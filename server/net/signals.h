@@ -1,27 +1,29 @@
 // Signals: of a process that is a server and nothing else, on its loop. SIGINT and SIGTERM ask it
 // to end, SIGHUP to read its certificates again, SIGUSR2 to make way for a new process; SIGPIPE is
 // ignored. A server inside a program has none of this.
+//
+// They are blocked from then on, and read from a descriptor (signalfd): no handler runs. Threads
+// block all signals, and a process that is started has none blocked.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <functional>
+
+#include "server/net/loop/event_loop.h"
 
 namespace sluice {
 
 class Signals {
  public:
   // `end` is called with the signal, on the loop. False: it goes on, and may be asked again.
-  Signals(boost::asio::io_context& io, std::function<bool(int signal)> end);
+  Signals(EventLoop& loop, std::function<bool(int signal)> end);
   // None is waited for any more; one that has come, and was not handed on yet, is dropped.
-  void Stop();
+  void Stop() { set_.Close(); }
 
  private:
-  void Await();
+  void Read();
 
-  boost::asio::signal_set set_;
+  DescriptorCall set_;
   const std::function<bool(int)> end_;
-  bool stopped_ = false;
 };
 
 }  // namespace sluice

@@ -1,4 +1,5 @@
-// See workers.h. The io_context is never touched by the threads, which ring an eventfd instead.
+// See workers.h. The loop is never touched by the threads, which ring an eventfd instead. It is not
+// read: each write to it is an edge of its own.
 #include "server/net/workers.h"
 
 #include <signal.h>
@@ -23,11 +24,14 @@ void YieldToOthers(WorkerLane lane) {
 
 }  // namespace
 
-Workers::Workers(boost::asio::io_context& io, std::function<void()> finished)
-    : bell_(io), finished_(std::move(finished)) {
-  boost::system::error_code refused;
-  const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (bell >= 0 && bell_.assign(bell, refused)) ::close(bell);
+Workers::Workers(EventLoop& loop, std::function<void()> finished)
+    : bell_(loop,
+            [this] {
+              RunDone();
+              finished_();
+            }),
+      finished_(std::move(finished)) {
+  bell_.Open(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 }
 
 Workers::~Workers() {
@@ -64,7 +68,6 @@ uint64_t Workers::Run(WorkerLane lane, std::function<void()> work, std::function
     ++undone_;
   }
   ++unfinished_;
-  AwaitBell();
   changed_.notify_all();
   return last_number_;
 }
@@ -82,24 +85,9 @@ void Workers::Loop(std::deque<Piece>& waiting) {
     --undone_;
     done_.push_back(std::move(piece));
     const uint64_t one = 1;
-    [[maybe_unused]] const ssize_t rung = ::write(bell_.native_handle(), &one, sizeof one);
+    [[maybe_unused]] const ssize_t rung = ::write(bell_.descriptor(), &one, sizeof one);
     changed_.notify_all();
   }
-}
-
-void Workers::AwaitBell() {
-  if (unfinished_ == 0 || std::exchange(awaits_bell_, true)) return;
-  bell_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                   [this](const boost::system::error_code& error) {
-                     if (error) return;
-                     awaits_bell_ = false;
-                     uint64_t rung;
-                     [[maybe_unused]] const ssize_t got =
-                         ::read(bell_.native_handle(), &rung, sizeof rung);
-                     RunDone();
-                     AwaitBell();
-                     finished_();
-                   });
 }
 
 void Workers::RunDone() {

@@ -7,8 +7,6 @@
 #pragma once
 
 #include <array>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -17,19 +15,21 @@
 #include <thread>
 
 #include "server/clients/background.h"
+#include "server/net/loop/event_loop.h"
 
 namespace sluice {
 
 class Workers final : public Background {
  public:
   // `finished` is called on the loop after pieces were done, and what follows them has run.
-  Workers(boost::asio::io_context& io, std::function<void()> finished);
+  Workers(EventLoop& loop, std::function<void()> finished);
   // Waits for the pieces that run; those that wait are dropped.
   ~Workers() override;
   Workers(const Workers&) = delete;
 
-  // Can be read when pieces are done. Below zero when the system refused it: then nothing may run.
-  int bell() { return bell_.is_open() ? bell_.native_handle() : -1; }
+  bool open() const { return bell_.open(); }  // when the system refused nothing may run
+  // There are pieces that the loop is still to hear of.
+  bool busy() const { return unfinished_ > 0; }
 
   // Returns the piece's number.
   uint64_t Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) override;
@@ -50,14 +50,12 @@ class Workers final : public Background {
 
   void Start(WorkerLane lane);
   void Loop(std::deque<Piece>& waiting);
-  void AwaitBell();
   void RunDone();
 
-  boost::asio::posix::stream_descriptor bell_;  // an eventfd: rung after each piece
+  DescriptorCall bell_;  // an eventfd: rung after each piece
   const std::function<void()> finished_;
   uint64_t last_number_ = 0;
-  size_t unfinished_ = 0;     // the loop's: pieces whose `done` has not begun
-  bool awaits_bell_ = false;  // only while there are any: quiet workers hold no io_context back
+  size_t unfinished_ = 0;  // the loop's: pieces whose `done` has not begun
   std::array<Lane, kWorkerLanes> lanes_;
   std::mutex mutex_;  // of all below
   std::condition_variable changed_;

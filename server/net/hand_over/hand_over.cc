@@ -10,7 +10,8 @@
 namespace sluice {
 
 HandOver::HandOver(Uses uses)
-    : on_(std::move(uses)), successor_(on_.io, [this] { on_.between_turns([this] { Hear(); }); }) {}
+    : on_(std::move(uses)),
+      successor_(on_.loop, [this] { on_.between_turns([this] { Hear(); }); }) {}
 
 void HandOver::Begin(const StartedAs& as, const std::vector<InheritedSocket>& sockets) {
   if (const std::string fault = successor_.Start(as, sockets); !fault.empty()) return Refuse(fault);

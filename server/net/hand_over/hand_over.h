@@ -7,7 +7,6 @@
 // as if a turn had taken that long.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "server/net/hand_over/started_as.h"
 #include "server/net/hand_over/successor.h"
+#include "server/net/loop/event_loop.h"
 #include "server/net/manager/service_manager.h"
 
 namespace sluice {
@@ -24,7 +24,7 @@ class HandOver {
  public:
   // Its needs of the server. Nothing of it is called from within Begin's caller but `log`.
   struct Uses {
-    boost::asio::io_context& io;
+    EventLoop& loop;
     ServiceManager& manager;
     ServiceManager::CallIn call_in;
     // Has `call` made between two turns.

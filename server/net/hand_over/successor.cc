@@ -123,32 +123,25 @@ Fault Successor::Start(const StartedAs& as, const std::vector<InheritedSocket>& 
   int fault = is_copied ? 0 : errno;
   ::close(ends[1]);
   if (fault == 0) fault = Spawn(as, copies.all(), EnvironmentFor(sockets), process_);
-  if (fault == 0) {
-    pair_.assign(ends[0]);
-    Await();
-    return {};
+  if (fault != 0) {
+    process_ = 0;
+    ::close(ends[0]);
+  } else if (!pair_.Open(ends[0])) {
+    fault = errno;
+    End();
   }
-  process_ = 0;
-  ::close(ends[0]);
+  if (fault == 0) return {};
   return Concat(as.words.front(), ": ", std::strerror(fault));
-}
-
-void Successor::Await() {
-  pair_.async_wait(pair_.wait_read, [this](const boost::system::error_code& error) {
-    if (!error) spoken_();
-  });
 }
 
 Successor::Word Successor::Hear() {
   if (!running()) return Word::kNone;
   char sign = 0;
-  const ssize_t got = ::recv(pair_.native_handle(), &sign, 1, MSG_DONTWAIT);
+  const ssize_t got = ::recv(pair_.descriptor(), &sign, 1, MSG_DONTWAIT);
   if (got == 1) return sign == kChecked ? Word::kCanStart : Word::kHasEnded;
   has_hung_up_ = got == 0;
   const bool waits = got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-  if (!waits) return Word::kHasEnded;
-  Await();
-  return Word::kNone;
+  return waits ? Word::kNone : Word::kHasEnded;
 }
 
 Fault Successor::AwaitLoaded(std::chrono::microseconds interval,
@@ -157,14 +150,14 @@ Fault Successor::AwaitLoaded(std::chrono::microseconds interval,
   if (!Say(kGo)) return kEnded;
   Clock::time_point silent_since = Clock::now();
   while (Clock::now() - silent_since < kPatience) {
-    pollfd one = {.fd = pair_.native_handle(), .events = POLLIN};
+    pollfd one = {.fd = pair_.descriptor(), .events = POLLIN};
     const auto wait_ms = std::chrono::ceil<milliseconds>(
         interval.count() > 0 ? interval : std::chrono::microseconds(kPatience));
     const int ready = ::poll(&one, 1, static_cast<int>(wait_ms.count()));
     if (interval.count() > 0) meanwhile();
     if (ready <= 0) continue;
     char sign = 0;
-    const ssize_t got = ::recv(pair_.native_handle(), &sign, 1, MSG_DONTWAIT);
+    const ssize_t got = ::recv(pair_.descriptor(), &sign, 1, MSG_DONTWAIT);
     has_hung_up_ = got == 0;
     if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) return kEnded;
     if (got == 1 && sign == kReady) return {};
@@ -175,7 +168,7 @@ Fault Successor::AwaitLoaded(std::chrono::microseconds interval,
 
 bool Successor::GiveWay() {
   if (!Say(kYours)) return false;
-  pair_.close();
+  pair_.Close();
   process_ = 0;
   return true;
 }
@@ -193,14 +186,11 @@ std::string Successor::End() {
     }
   }
   // Only now: a living one that sees the pair of sockets end would take this server for dead.
-  boost::system::error_code ignored;
-  pair_.close(ignored);
+  pair_.Close();
   has_hung_up_ = false;
   return EndText(status);
 }
 
-bool Successor::Say(char sign) {
-  return ::send(pair_.native_handle(), &sign, 1, MSG_NOSIGNAL) == 1;
-}
+bool Successor::Say(char sign) { return ::send(pair_.descriptor(), &sign, 1, MSG_NOSIGNAL) == 1; }
 
 }  // namespace sluice

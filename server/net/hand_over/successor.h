@@ -7,8 +7,6 @@
 
 #include <sys/types.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -17,6 +15,7 @@
 
 #include "protocol/text/fault.h"
 #include "server/net/hand_over/started_as.h"
+#include "server/net/loop/event_loop.h"
 #include "server/net/manager/inherited_sockets.h"
 
 namespace sluice {
@@ -26,9 +25,8 @@ class Successor {
   // How long it may be silent; it speaks every half second while it loads.
   static constexpr std::chrono::seconds kPatience{30};
 
-  // `spoken` is called by a handler of `io` when there is something to Hear.
-  Successor(boost::asio::io_context& io, std::function<void()> spoken)
-      : pair_(io), spoken_(std::move(spoken)) {}
+  // `spoken` is called on the loop when there is something to Hear.
+  Successor(EventLoop& loop, std::function<void()> spoken) : pair_(loop, std::move(spoken)) {}
   ~Successor() {
     if (running()) End();
   }
@@ -51,11 +49,9 @@ class Successor {
   std::string End();
 
  private:
-  void Await();
   bool Say(char sign);
 
-  boost::asio::posix::stream_descriptor pair_;  // this end of it
-  const std::function<void()> spoken_;
+  DescriptorCall pair_;  // this end of it
   pid_t process_ = 0;
   bool has_hung_up_ = false;  // its end is closed, as a process's that ends
 };

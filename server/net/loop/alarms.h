@@ -1,17 +1,17 @@
-// Alarms: calls at moments of real time, on the loop. One timer of Asio serves all of them, and it
-// can be told when the next one is: a loop inside another one wakes then.
+// Alarms: calls at moments of real time, on the loop. One timer of the system (timerfd) serves all
+// of them: setting an alarm behind another costs no system call.
 //
 // Set and Cancel are O(log n) of those that are set.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <utility>
+
+#include "server/net/loop/event_loop.h"
 
 namespace sluice {
 
@@ -21,25 +21,25 @@ class Alarms {
   // A moment and a number, so that each is unlike all others. A default one is of no alarm.
   using Id = std::pair<Moment, uint64_t>;
 
-  explicit Alarms(boost::asio::io_context& io) : timer_(io) {}
+  explicit Alarms(EventLoop& loop);
   Alarms(const Alarms&) = delete;
+
+  bool open() const { return timer_.open(); }  // false when the system refused, as errno says
 
   // `call` is made once, when so much time has passed; it may set and cancel others.
   Id Set(std::chrono::microseconds in, std::function<void()> call);
   // Nothing happens to one that has been called.
   void Cancel(const Id& id);
-  // None is called any more, so that io.run() can return.
+  // None is called any more.
   void Stop();
-  // When the next one is.
-  std::optional<Moment> next() const;
 
  private:
   void Await();
   void CallDue();
 
-  boost::asio::steady_timer timer_;
+  DescriptorCall timer_;
   std::map<Id, std::function<void()>> calls_;
-  std::optional<Moment> awaited_;
+  std::optional<Moment> awaited_;  // for which the timer is set
   uint64_t last_number_ = 0;
   bool stopped_ = false;
 };

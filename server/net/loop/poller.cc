@@ -6,8 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <utility>
+#include <cstddef>
 
 namespace sluice {
 namespace {
@@ -22,15 +21,10 @@ uint64_t DataOf(uint32_t generation, int descriptor) {
 
 }  // namespace
 
-Poller::Poller(boost::asio::io_context& io, std::function<void()> ready)
-    : set_(io), ready_(std::move(ready)) {
-  const int set = ::epoll_create1(EPOLL_CLOEXEC);
-  if (set < 0) return;
-  boost::system::error_code error;
-  set_.assign(set, error);
-  if (!error) return;
-  ::close(set);
-  errno = error.value();
+Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+Poller::~Poller() {
+  if (open()) ::close(set_);
 }
 
 bool Poller::Watch(int descriptor, ReadinessWatcher& watcher) {
@@ -38,7 +32,7 @@ bool Poller::Watch(int descriptor, ReadinessWatcher& watcher) {
   if (index >= watched_.size()) watched_.resize(index + 1);
   Watched& watched = watched_[index];
   epoll_event event{.events = kEvents, .data = {.u64 = DataOf(watched.generation, descriptor)}};
-  if (::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, descriptor, &event) < 0) return false;
+  if (::epoll_ctl(set_, EPOLL_CTL_ADD, descriptor, &event) < 0) return false;
   watched.watcher = &watcher;
   watched.awaits_writable = false;
   return true;
@@ -56,7 +50,7 @@ void Poller::AwaitWritable(int descriptor) {
   watched.awaits_writable = true;
   // Setting the same events again reports room that there is by now.
   epoll_event event{.events = kEvents, .data = {.u64 = DataOf(watched.generation, descriptor)}};
-  ::epoll_ctl(set_.native_handle(), EPOLL_CTL_MOD, descriptor, &event);
+  ::epoll_ctl(set_, EPOLL_CTL_MOD, descriptor, &event);
 }
 
 Poller::Watched* Poller::Find(const epoll_event& event) {
@@ -65,9 +59,9 @@ Poller::Watched* Poller::Find(const epoll_event& event) {
   return is_current ? &watched : nullptr;
 }
 
-bool Poller::Tell() {
+bool Poller::Tell(bool may_wait) {
   epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(set_.native_handle(), events, kEventsMax, 0);
+  const int count = ::epoll_wait(set_, events, kEventsMax, may_wait ? -1 : 0);
   bool any_writable = false;
   for (int i = 0; i < count; ++i) {
     Watched* const watched = Find(events[i]);
@@ -84,21 +78,6 @@ bool Poller::Tell() {
     watched->watcher->Writable();
   }
   return count > 0;
-}
-
-void Poller::Await() {
-  if (std::exchange(awaited_, true)) return;
-  set_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                  [this](const boost::system::error_code& error) {
-                    if (error) return;  // stopped, or `this` is gone
-                    awaited_ = false;
-                    ready_();
-                  });
-}
-
-void Poller::Stop() {
-  boost::system::error_code ignored;
-  set_.cancel(ignored);
 }
 
 }  // namespace sluice

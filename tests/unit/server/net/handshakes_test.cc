@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <boost/asio/io_context.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,8 +48,7 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
   OwnCertificate certificate_;
   TlsContext context_;
   TlsWire wire_;
-  boost::asio::io_context io_;
-  Poller poller_{io_, [] {}};
+  Poller poller_;
   Sources sources_;
   TickingClock clock_;
   std::vector<std::shared_ptr<Connection>> through_;

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <atomic>
-#include <boost/asio/io_context.hpp>
 #include <semaphore>
 #include <string>
 #include <thread>
@@ -15,9 +14,14 @@ namespace sluice {
 namespace {
 
 struct WorkersTest : testing::Test {
-  boost::asio::io_context io;
+  EventLoop loop;
   std::string told;
-  Workers workers{io, [this] { told += "finished "; }};
+  Workers workers{loop, [this] { told += "finished "; }};
+
+  // As a server that has ended: for as long as there are pieces.
+  void RunLoop() {
+    while (workers.busy()) loop.Round(/*may_wait=*/true);
+  }
 };
 
 TEST_F(WorkersTest, TheLoopEndsWithTheLastPiece) {
@@ -25,7 +29,7 @@ TEST_F(WorkersTest, TheLoopEndsWithTheLastPiece) {
   workers.Run(
       WorkerLane::kLog, [&] { ran_on = std::this_thread::get_id(); },
       [&] { followed_on = std::this_thread::get_id(); });
-  io.run();
+  RunLoop();
   EXPECT_NE(ran_on, std::this_thread::get_id());
   EXPECT_EQ(followed_on, std::this_thread::get_id());
   EXPECT_EQ(told, "finished ");
@@ -41,16 +45,15 @@ TEST_F(WorkersTest, APieceMayFollowAPiece) {
         workers.Run(
             WorkerLane::kLog, [] {}, [&pieces] { ++pieces; });
       });
-  io.run();
+  RunLoop();
   EXPECT_EQ(pieces, 2);
   EXPECT_TRUE(told.ends_with("finished "));
-  io.restart();
   told.clear();
   workers.Run(
       WorkerLane::kLog, [] {}, [&pieces] { ++pieces; });
-  io.run();
+  RunLoop();
   EXPECT_EQ(pieces, 3);
-  EXPECT_EQ(told, "finished ");
+  EXPECT_TRUE(told.ends_with("finished "));
 }
 
 // What follows the pieces before it is not the caller's: they may change what it is at.
@@ -61,7 +64,7 @@ TEST_F(WorkersTest, APieceIsAwaitedAlone) {
       WorkerLane::kLog, [this] { told += "second-work "; }, [this] { told += "second "; });
   workers.Await(second);
   EXPECT_EQ(told, "first-work second-work second ");
-  io.run();
+  RunLoop();
   EXPECT_TRUE(told.starts_with("first-work second-work second first finished ")) << told;
 }
 
@@ -80,7 +83,7 @@ TEST_F(WorkersTest, EndBehindThePieceThatRuns) {
   std::binary_semaphore begun{0}, go{0};
   bool is_done = false;
   {
-    Workers ending(io, [] {});
+    Workers ending(loop, [] {});
     ending.Run(
         WorkerLane::kLog, [&] { begun.release(), go.acquire(), is_done = true; },
         [] { ADD_FAILURE(); });
@@ -98,7 +101,8 @@ TEST_F(WorkersTest, WhatWasFinishedKeepsNoLoopRunning) {
       WorkerLane::kLog, [] {}, [this] { told += "two "; });
   workers.Finish();
   EXPECT_EQ(told, "one two ");
-  io.run();
+  EXPECT_FALSE(workers.busy());
+  loop.Round(/*may_wait=*/false);
   EXPECT_TRUE(told.starts_with("one two finished "));
 }
 

@@ -1,16 +1,14 @@
-// Poller on real socket pairs: each edge is told once, and nothing of what was forgotten. Inside
-// Asio it wakes whatever runs the io_context.
+// Poller on real socket pairs: each edge is told once, and nothing of what was forgotten.
 #include "server/net/loop/poller.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <chrono>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace sluice {
@@ -69,11 +67,10 @@ class End final : public ReadinessWatcher {
 
 class PollerTest : public testing::Test {
  protected:
-  PollerTest() { poller_.Tell(); }  // there is room to write, which concerns no watcher
+  PollerTest() { poller_.Tell(kNoWait); }  // there is room to write, which concerns no watcher
 
-  boost::asio::io_context io_;
-  int ready_ = 0;
-  Poller poller_{io_, [this] { ++ready_; }};
+  static constexpr bool kNoWait = false;
+  Poller poller_;
   std::vector<std::string> told_;
   End a_{poller_, told_, "a"};
   End b_{poller_, told_, "b"};
@@ -83,7 +80,7 @@ class PollerTest : public testing::Test {
   using Told = std::vector<std::string>;
   Told Wait() {
     told_.clear();
-    is_told_ = poller_.Tell();
+    is_told_ = poller_.Tell(kNoWait);
     return std::move(told_);
   }
 };
@@ -144,46 +141,12 @@ TEST_F(PollerTest, SaysWhetherThereWasSomething) {
   EXPECT_TRUE(is_told_);
 }
 
-TEST_F(PollerTest, AsioRunsUntilThereIsSomethingToTell) {
-  poller_.Await();
-  boost::asio::steady_timer timer(io_, std::chrono::milliseconds(1));
-  timer.async_wait([&](const boost::system::error_code&) {
-    EXPECT_EQ(ready_, 0);
-    a_.PeerSends("x");
-  });
-  io_.run();  // returns: with `ready` called Asio has nothing left to wait for
-  EXPECT_EQ(ready_, 1);
-  EXPECT_EQ(Wait(), Told{"a readable"});
-}
-
-TEST_F(PollerTest, WhatWasReadyBeforeIsNotMissed) {
-  a_.PeerSends("x");
-  io_.poll();
-  poller_.Await();
-  io_.restart();
-  io_.run();
-  EXPECT_EQ(ready_, 1);
-  EXPECT_EQ(Wait(), Told{"a readable"});
-}
-
-// What it has told meanwhile does not wake it, and two questions get one answer.
-TEST_F(PollerTest, WakesOnceForWhatIsNew) {
-  poller_.Await();
-  poller_.Await();
-  a_.PeerSends("x");
-  EXPECT_EQ(Wait(), Told{"a readable"});
-  io_.poll();
-  EXPECT_EQ(ready_, 0);
-  a_.PeerSends("y");
-  io_.run();
-  EXPECT_EQ(ready_, 1);
-}
-
-TEST_F(PollerTest, AsioHasNothingToWaitForOnceStopped) {
-  poller_.Await();
-  poller_.Stop();
-  io_.run();
-  EXPECT_EQ(ready_, 0);
+TEST_F(PollerTest, WaitsUntilThereIsSomething) {
+  Wait();
+  std::thread peer([this] { a_.PeerSends("x"); });
+  EXPECT_TRUE(poller_.Tell(/*may_wait=*/true));
+  EXPECT_EQ(std::move(told_), Told{"a readable"});
+  peer.join();
 }
 
 }  // namespace
