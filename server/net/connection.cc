@@ -12,6 +12,8 @@
 #include <climits>
 #include <utility>
 
+#include "server/net/loop/system_calls.h"
+
 namespace sluice {
 namespace {
 
@@ -35,7 +37,7 @@ ssize_t Connection::Read(std::span<char> into) {
     if (tls_->has_unsent()) AwaitWritable();
     return got;
   }
-  const ssize_t got = ::recv(descriptor_, into.data(), into.size(), 0);
+  const ssize_t got = ReceiveBytes(descriptor_, into.data(), into.size());
   if (got > 0) return got;
   return got < 0 && WouldBlock(errno) ? 0 : -1;
 }
@@ -46,7 +48,7 @@ bool Connection::Write(OutputBuffer& output) {
   const size_t count = output.Peek(vectors, kVectorsMax);
   ssize_t sent;
   if (count == 1) {
-    sent = ::send(descriptor_, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL);
+    sent = SendBytes(descriptor_, vectors[0].iov_base, vectors[0].iov_len, MSG_NOSIGNAL);
   } else {
     msghdr message{};
     message.msg_iov = vectors;

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 
+#include "server/net/loop/system_calls.h"
+
 namespace sluice {
 namespace {
 
@@ -61,7 +63,7 @@ Poller::Watched* Poller::Find(const epoll_event& event) {
 
 bool Poller::Tell(bool may_wait) {
   epoll_event events[kEventsMax];
-  const int count = ::epoll_wait(set_, events, kEventsMax, may_wait ? -1 : 0);
+  const int count = AwaitEvents(set_, events, kEventsMax, may_wait ? -1 : 0);
   bool any_writable = false;
   for (int i = 0; i < count; ++i) {
     Watched* const watched = Find(events[i]);
