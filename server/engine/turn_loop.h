@@ -58,7 +58,7 @@ class TurnLoop {
   void PassMoment();
   const Command* LookDirectly(std::string_view name);
 
-  // --- turns inside a command
+  // --- turns inside a command (turn_inside.cc)
   bool RunNestedTurn();
   void SetAside(Session& caller);
 
