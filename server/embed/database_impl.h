@@ -50,6 +50,11 @@ struct WaitState {
 inline constexpr std::string_view kBusy =
     "BUSY another call of this database runs: one thread at a time may use it";
 
+// And of one by a client that cannot be asked now.
+inline constexpr std::string_view kPaused = "PAUSED clients are paused (CLIENT PAUSE)";
+inline constexpr std::string_view kWaiting =
+    "WAITING this client waits for an answer; take it, cancel it, or ask with another client";
+
 class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
  public:
   static std::shared_ptr<DatabaseCore> Open(Options options, std::string& fault);
@@ -89,7 +94,22 @@ class DatabaseCore final : public std::enable_shared_from_this<DatabaseCore> {
   std::string Audit() { return engine_->Audit(); }
 
  private:
-  class Entry;
+  // One call at a time; it knows no thread, so a database may move from one to another.
+  class Entry {
+   public:
+    explicit Entry(DatabaseCore& core)
+        : core_(core), alone_(!core.entered_.exchange(true, std::memory_order_acquire)) {}
+    ~Entry() {
+      if (alone_) core_.entered_.store(false, std::memory_order_release);
+    }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+    explicit operator bool() const { return alone_; }
+
+   private:
+    DatabaseCore& core_;
+    const bool alone_;
+  };
   class ForkMark;
   struct VerdictSink;
 
