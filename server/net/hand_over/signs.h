@@ -13,6 +13,18 @@
 //
 // Until kYours the old one can go on, and does when the new one ends or is silent: it kills that,
 // sees it dead, and only then takes its data up again. So there is one at a time who may write.
+//
+// What goes along: the listening sockets, and what is on disk. That is the data, and beside a log
+// the mark of tokens, the lease horizon and whether the log is to be trusted.
+//
+// Connections stay with the old one. When the data are down it sends the answers that waited for
+// that, and when it ends its sockets close. Programs connect anew; locks that they held by their
+// connections are kept for them for session-grace-ms.
+//
+// Links between servers are connections, too: the socket to a replica or a master closes and is
+// opened anew. What lets the two go on where they were goes along by the disk, put down with the
+// data before kGo: the ids of the stream, its offset, and its last bytes. The new one may use them
+// only with the data of that very offset; then a replica is sent what it lacks, and not everything.
 #pragma once
 
 namespace sluice {
