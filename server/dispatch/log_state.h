@@ -11,9 +11,6 @@ namespace sluice {
 // Written by LogService and Snapshots, read by the gates before each command that writes.
 struct LogState {
   bool loading = false;
-  // The turn has granted what no start would know of: its answers wait until it is on disk,
-  // whatever appendfsync says.
-  bool must_sync = false;
   // A sync has failed, of this process or the one before: what the system's cache still has of the
   // log may not be on disk, until the whole state stands in a new base. FenceMark keeps it.
   bool is_unsure = false;

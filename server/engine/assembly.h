@@ -21,6 +21,8 @@
 #include "server/clients/clients.h"
 #include "server/clients/current_client.h"
 #include "server/clients/yielder.h"
+#include "server/commit/turn_gate.h"
+#include "server/commit/turn_waits.h"
 #include "server/config/config.h"
 #include "server/config/debug_settings.h"
 #include "server/core/parts.h"
@@ -105,6 +107,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   TimerWheel wheel;
   TimerTasks timers{wheel};
   Clients clients;
+  TurnGate turn_gate{clients};
   Effects effects;
   Parts parts;
   Standstill standstill{keyspace, flags};
@@ -131,6 +134,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   AccessGate access_gate;
   Dispatcher dispatcher;
   BlockedClients blocked_clients;
+  TurnWaits turn_waits{clients, blocked_clients,
+                       [this](const TurnNeeds& needs) { return TurnsThatHave(needs); }};
   AccessControl access;
   std::string users_fault;  // of the configuration
   Waiters waiters;
@@ -162,6 +167,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   MemoryAccounts::Owners ForMemoryAccounts();
+  uint64_t TurnsThatHave(const TurnNeeds& needs) const;
   void AddParts();
 
   // --- assembly_options.cc

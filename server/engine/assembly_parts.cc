@@ -20,6 +20,7 @@ LockService::Uses Assembly::ForLocks() {
       .standstill = standstill,
       .current_client = current_client,
       .log = log_state,
+      .turn_needs = turn_gate.needs(),
       .flags = flags,
   };
 }
@@ -161,8 +162,8 @@ LogService::Uses Assembly::ForLog() {
       .config = config,
       .host = host,
       .clock = clock,
-      .clients = clients,
-      .blocked_clients = blocked_clients,
+      .gate = turn_gate,
+      .waits = turn_waits,
       .effects = effects,
       .dispatcher = dispatcher,
       .locks = locks,
@@ -175,6 +176,12 @@ LogService::Uses Assembly::ForLog() {
       .yielder = yielder,
       .process_id = options.process->process_id,
   };
+}
+
+// For clients that wait. No replica has any turn, as there is none.
+uint64_t Assembly::TurnsThatHave(const TurnNeeds& needs) const {
+  if (needs.replicas > 0) return TurnGate::kNoTurn;
+  return needs.disk ? log.TurnsOnDisk() : turn_gate.last();
 }
 
 RequestWatch::Uses Assembly::ForRequestWatch() {
@@ -234,6 +241,8 @@ void Assembly::AddParts() {
   if (time_control) parts.Add(*time_control);
   if (options.spaces) parts.Add(*options.spaces);
   parts.Add(tracking);
+  parts.Add(turn_gate);
+  parts.Add(turn_waits);
   parts.Add(users);
   parts.Add(waiters);
   parts.Add(watches);

@@ -50,7 +50,7 @@ bool TurnLoop::RunNestedTurn() {
   on_.inputs.list = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
   on_.tracking.Broadcast();
-  on_.log.EndTurn();
+  NumberTurn();
   on_.clients.SendAll();
   CloseAll();
   return on_.clients.any_requeued();

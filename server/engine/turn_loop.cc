@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
-#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
@@ -129,7 +128,8 @@ std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
   const RequestOutcome outcome = Execute(session, args, LookDirectly(args[0]), {});
   on_.command_timer.EndRun();
   on_.pause.Ran(session);
-  if (on_.log.is_on() || on_.clients.any_to_send() || on_.tracking.clients() > 0) [[unlikely]] {
+  if (on_.turn_gate.is_on() || on_.log.is_on() || on_.clients.any_to_send() ||
+      on_.tracking.clients() > 0) [[unlikely]] {
     EndTurn(begin);
   } else {
     on_.locks
@@ -144,8 +144,8 @@ Session* TurnLoop::DirectSession(SessionId id) {
   if (!session || session->conditions != 0 || session->blocked || session->paused ||
       session->close != CloseMode::kOpen || session->reply_mode != ReplyMode::kOn)
     return nullptr;
-  const bool anybody_hears =
-      on_.flags.AnyRaised() || on_.effects.wanted() || on_.settings().notify_classes != 0;
+  const bool anybody_hears = on_.flags.AnyRaised() || on_.turn_gate.is_on() ||
+                             on_.effects.wanted() || on_.settings().notify_classes != 0;
   if (on_.memory_limit.is_set()) return nullptr;  // it may have to make room
   return anybody_hears ? nullptr : session;
 }
@@ -432,7 +432,7 @@ int64_t TurnLoop::NextWork() const {
   const bool at_once =
       on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_requeued() ||
       on_.waiters.any_ready() || on_.limit_waiters.any_ready() || on_.locks.pending() ||
-      on_.log.any_synced() || (on_.request_watch && on_.request_watch->any_to_send()) ||
+      on_.turn_waits.any_met() || (on_.request_watch && on_.request_watch->any_to_send()) ||
       (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) || on_.pause.is_resuming();
   if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
   return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
@@ -444,13 +444,13 @@ int64_t TurnLoop::NextWork() const {
 void TurnLoop::EndTurn(int64_t begin) {
   on_.tracking.Broadcast();
   do {
-    on_.log.EndTurn();
+    NumberTurn();
     on_.clients.SendAll();
     CloseAll();
     EvictClients();  // by what is left when all has been sent that can be
     on_.tracking.Broadcast();
   } while (on_.clients.any_to_send());  // the locks of those that were closed may be others' now
-  on_.log.EndTurn();
+  NumberTurn();
   assert(on_.AuditFlags().empty());
   assert(on_.statistics.turns % kTurnsPerAudit != 0 || on_.Audit().empty());
   on_.locks.BetweenTurns();
@@ -467,6 +467,13 @@ void TurnLoop::EndTurn(int64_t begin) {
   on_.statistics.turn_cpu_us.Record(std::min(wall_us, cpu_us - cpu_us_));
   cpu_us_ = cpu_us;
   cpu_read_tick_ = on_.clock.tick();
+}
+
+// Before outputs are sent: they wait for what promises make of the turn.
+void TurnLoop::NumberTurn() {
+  on_.turn_gate.EndTurn();
+  on_.log.EndTurn();
+  on_.turn_waits.Settle();
 }
 
 // A client whose command runs around this turn cannot be dropped yet: it goes when that has ended.

@@ -70,6 +70,7 @@ class TurnLoop {
   bool FreeGarbage(int64_t turn_begin);
   void BeginMemory();
   void EvictClients();
+  void NumberTurn();
   void EndTurn(int64_t begin);
   void CloseAll();
 

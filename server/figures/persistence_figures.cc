@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "server/commit/turn_gate.h"
 #include "server/config/config.h"
 #include "server/figures/sections.h"
 #include "server/log/log_service.h"
@@ -142,9 +143,9 @@ constexpr Figure kPersistenceFigures[] = {
           Counter("sluice_log_delayed_syncs", "Seconds whose sync was not over in time.")}),
     Only(IsLogOpen, {"aof_syncs", "", "with a log: how often it was synced",
                      Of<&LogService::commits, &CommitLog::syncs>}),
-    Only(IsLogOpen, {"aof_held_answers", "", "with a log: answers that wait for a sync",
-                     Of<&LogService::commits, &CommitLog::held_answers>,
-                     Gauge("sluice_log_held_answers", "Answers that wait for the disk.")}),
+    Only(IsLogOpen,
+         {"aof_held_answers", "", "with a log: answers that wait for a sync", Of<&TurnGate::held>,
+          Gauge("sluice_log_held_answers", "Answers that wait for the disk.")}),
 
     {.read = Of<&LogService::commits, &CommitLog::position>,
      .metric = Counter("sluice_log_appended_bytes", "Position of the log: bytes since the start.")},

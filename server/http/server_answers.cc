@@ -6,6 +6,7 @@
 
 #include "server/clients/clients.h"
 #include "server/clients/current_client.h"
+#include "server/commit/turn_gate.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
 #include "server/core/turn_clock.h"
@@ -140,7 +141,7 @@ void WriteLog(JsonText& json, const Parts& parts) {
       .Field("position", commits.position())
       .Field("lag_bytes", LogLagBytes(parts))
       .Field("bytes", commits.is_open() ? log.total_bytes() : 0)
-      .Field("held_answers", commits.held_answers())
+      .Field("held_answers", parts.Get<TurnGate>().held())
       .Field("failed_syncs", commits.failed_syncs())
       .Field("fault", ShownText(state.write_fault))
       .Field("rewriting", log.rewriting())

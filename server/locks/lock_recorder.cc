@@ -22,7 +22,8 @@ std::string_view EventOf(LockEnd end) {
 // know of keeps the answer until it is on disk.
 void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
   if (!on_.changes.wants_effects()) return;
-  if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now())) on_.log.must_sync = true;
+  if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now()))
+    on_.turn_needs.disk = true;
   TellHolder(lock.name(), lock, holder, on_.clock.now(),
              [&](Args effect) { on_.changes.Add(lock.name().db, effect); });
 }

@@ -18,8 +18,8 @@
 #include "server/core/lazy_deque.h"
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
+#include "server/core/turn_needs.h"
 #include "server/dispatch/change_recorder.h"
-#include "server/dispatch/log_state.h"
 #include "server/locks/lease_horizon.h"
 #include "server/locks/lock_losses.h"
 #include "server/locks/restart_grace.h"
@@ -35,9 +35,9 @@ class LockRecorder final : public LockListener {
     const ChangeRecorder changes;
     SlowPathFlags& flags;
     LeaseHorizon& horizon;
-    LogState& log;
     LockLosses& losses;
     RestartGrace& grace;
+    TurnNeeds& turn_needs;
   };
   explicit LockRecorder(const Uses& uses) : on_(uses) {}
 

@@ -44,6 +44,7 @@ class LockService final : public KeyListener {
     const Standstill& standstill;
     const CurrentClient& current_client;
     LogState& log;
+    TurnNeeds& turn_needs;
     SlowPathFlags& flags;
   };
   LockService(const Uses& uses, HashKeys& hash_keys);

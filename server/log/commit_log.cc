@@ -3,7 +3,6 @@
 // back, in JobEnded, and the table says what comes of it.
 #include "server/log/commit_log.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -42,9 +41,13 @@ void CommitLog::BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes) {
   pending_ = LogHeaderLine(boot_);
   file_synced_ = bytes;
   file_end_ = bytes + pending_.size();
-  appended_ += pending_.size();
+  if (!is_open()) {
+    // Turns of before are none of this log's.
+    written_.turn = durable_.turn = on_.gate.last();
+    on_.gate.Add(*this);
+  }
+  appended_ = {appended_.bytes + pending_.size(), on_.gate.last()};
   on_.effects.set_sink(kToLog, &sink_);
-  on_.clients.set_gate(this);
   Happen(FileEvent::kOpened);
 }
 
@@ -77,7 +80,7 @@ bool CommitLog::WriteLeft() {
 }
 
 bool CommitLog::WriteOut() {
-  EndTurn();
+  on_.gate.NumberSoFar();
   on_.host.background().Finish();
   return WriteLeft();
 }
@@ -88,11 +91,11 @@ bool CommitLog::Close() {
     const int fault = job_->file.Sync();
     fault == 0 ? static_cast<void>(durable_ = written_) : SyncFailed(std::strerror(fault));
   }
-  const bool is_whole = durable_ == appended_;
-  Release();
-  if (!is_whole) CloseHeld();
+  const bool is_whole = durable_.bytes == appended_.bytes;
+  on_.gate.Release();
+  if (!is_whole) on_.gate.Fail(*this);
   on_.effects.set_sink(kToLog, nullptr);
-  on_.clients.set_gate(nullptr);
+  on_.gate.Remove(*this);
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
   pending_.clear();
@@ -104,26 +107,38 @@ bool CommitLog::Close() {
 
 // --- a turn
 
-void CommitLog::EndTurn() {
-  if (!is_open()) return;
-  turn_changed_ = writer_.ready() > counted_;
-  if (!turn_changed_) return;
+bool CommitLog::EndTurn(uint64_t turn, const TurnNeeds& needs) {
+  must_sync_ |= needs.disk;
+  if (!HasNews()) {
+    PassTurn(turn);
+    return false;
+  }
   if (is_rotating()) {
     CountTurn();
   } else {
     TakeTurn();
   }
+  appended_.turn = turn;
   // A group that is still open has its turn later.
-  if (on_.state.must_sync && !writer_.in_group()) {
-    on_.state.must_sync = false;
-    sync_first_ = appended_;
+  if (must_sync_ && !writer_.in_group()) {
+    must_sync_ = false;
+    sync_first_ = appended_.bytes;
   }
   Flush();
+  return true;
+}
+
+// It is as safe as what came before.
+void CommitLog::PassTurn(uint64_t turn) {
+  for (Position* const position : {&written_, &durable_}) {
+    if (position->bytes == appended_.bytes) position->turn = turn;
+  }
+  appended_.turn = turn;
 }
 
 // Its mark says where in which file it stands, which is not known yet.
 void CommitLog::CountTurn() {
-  appended_ += writer_.ready() - counted_;
+  appended_.bytes += writer_.ready() - counted_;
   counted_ = writer_.ready();
 }
 
@@ -134,7 +149,7 @@ void CommitLog::TakeTurn() {
       writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_);
   writer_.set_timestamps(on_.settings.aof_timestamp_enabled);
   writer_.set_now_s(now.unix_s());
-  appended_ += turn.size();
+  appended_.bytes += turn.size();
   file_end_ += turn.size();
   pending_ += turn;
 }
@@ -159,15 +174,16 @@ void CommitLog::EverySecond() {
   }
   Flush();
   if (state_ != FileState::kReady) return;
-  if (on_.settings.appendfsync == "no" && durable_ >= sync_wanted_) return;
-  if (durable_ < written_) StartJob(/*sync=*/true);
+  if (on_.settings.appendfsync == "no" && durable_.turn >= sync_wanted_) return;
+  if (durable_.bytes < written_.bytes) StartJob(/*sync=*/true);
 }
 
 void CommitLog::PolicyChanged() {
   always_ = on_.settings.appendfsync == "always";
   if (!is_open()) return;
-  if (always_ && state_ == FileState::kReady && durable_ < written_) StartJob(/*sync=*/true);
-  Release();
+  if (always_ && state_ == FileState::kReady && durable_.bytes < written_.bytes)
+    StartJob(/*sync=*/true);
+  on_.gate.Release();
 }
 
 // --- writing
@@ -177,7 +193,7 @@ void CommitLog::WriteHere() {
     return Happen(FileEvent::kWriteFailed, std::strerror(fault));
   pending_.clear();
   written_ = appended_;
-  Release();
+  on_.gate.Release();
 }
 
 void CommitLog::StartJob(bool sync) {
@@ -229,6 +245,8 @@ void CommitLog::Job::NameNext() {
 // Into the next file, or not: turns that came meanwhile are of the one that there is now.
 void CommitLog::Rotated() {
   Job& job = *job_;
+  // In the middle of a turn, that may have added something.
+  if (HasNews()) on_.gate.NumberSoFar();
   counted_ = 0;
   std::string fault = std::move(job.naming.fault);
   if (job.naming.is_unsure) job.sync_fault = EIO;
@@ -250,7 +268,7 @@ void CommitLog::JobDone(std::shared_ptr<Job> job) {
   JobEnded();
   // Where a write has just failed it is not tried again at once.
   if (state_ != FileState::kReady) return;
-  Release();
+  on_.gate.Release();
   Flush();
 }
 
@@ -259,7 +277,8 @@ void CommitLog::JobEnded() {
   if (job.write_fault != 0) {
     pending_.insert(0, job.bytes);
   } else {
-    written_ = job.end;
+    // Turns that this log has nothing of may have passed meanwhile.
+    written_ = job.end.bytes == appended_.bytes ? appended_ : job.end;
   }
   if (job.sync) {
     ++syncs_;
@@ -276,7 +295,7 @@ void CommitLog::JobEnded() {
 
 void CommitLog::BeInDoubt() {
   on_.state.is_unsure = true;
-  durable_ = 0;
+  durable_ = {};
   ++doubts_;
 }
 
@@ -303,51 +322,13 @@ void CommitLog::Deny(std::string_view fault) {
   }
   on_.state.write_fault = fault;
   on_.flags.Raise(SlowPathFlags::kLog);
-  CloseHeld();
+  on_.gate.Fail(*this);
 }
 
 void CommitLog::Accept() {
   on_.state.write_fault.clear();
   if (!on_.state.denies_anything()) on_.flags.Lower(SlowPathFlags::kLog);
   on_.host.Log(LogLevel::kNotice, "the append-only log is written again; changes are accepted");
-}
-
-// --- what may leave
-
-void CommitLog::TurnEnded(Session& session) {
-  OutputBuffer& output = session.output;
-  const bool denied = !on_.state.write_fault.empty();
-  // A turn that changed nothing is no promise: reads go on.
-  if (denied && turn_changed_ && safe() < appended_) return Abandon(session);
-  if (denied || safe() >= appended_) return output.set_may_leave(output.appended());
-  if (output.may_leave() >= output.appended()) return;
-  held_.push_back({session.id, appended_, output.appended()});
-}
-
-void CommitLog::Release() {
-  const uint64_t reached = safe();
-  for (; !held_.empty() && held_.front().position <= reached; held_.pop_front()) {
-    Session* const session = on_.clients.Find(held_.front().id);
-    if (!session) continue;
-    OutputBuffer& output = session->output;
-    output.set_may_leave(std::max(output.may_leave(), held_.front().appended));
-    on_.clients.QueueSend(*session);
-  }
-}
-
-void CommitLog::CloseHeld() {
-  for (const Held& held : std::exchange(held_, {})) {
-    Session* const session = on_.clients.Find(held.id);
-    if (!session || session->close == CloseMode::kNow) continue;
-    Abandon(*session);
-    on_.clients.QueueSend(*session);
-  }
-}
-
-// No answer to it may leave, and without one it must not go on.
-void CommitLog::Abandon(Session& session) {
-  session.output.Clear();
-  session.close = CloseMode::kNow;
 }
 
 }  // namespace sluice

@@ -1,10 +1,10 @@
-// CommitLog: what each turn changed, appended to the log once, and the one place that decides when
-// answers may leave.
+// CommitLog: what each turn changed, appended to the log once, and the promise that it is as safe
+// as appendfsync says.
 //
-// A turn that changed something gets a position, the end of what the log then holds. Outputs leave
-// when everything up to the position at the end of their turn is as safe as appendfsync promises:
-// on disk (always), or written to the system (everysec, no), where a crash of the process cannot
-// lose it. So an answer never shows, or acknowledges, what can still be lost.
+// A turn that changed something has a position, the end of what the log then holds, and with it the
+// number that TurnGate has given it. It is kept when everything up to its position is on disk
+// (always), or written to the system (everysec, no), where a crash of the process cannot lose it.
+// The gate lets its answers go then.
 //
 //   turn ends ─ Take ─▶ pending_ ─ write ─▶ written_ ─ sync, on a worker ─▶ durable_
 //
@@ -16,7 +16,7 @@
 // answers behind it, whatever appendfsync says.
 //
 // Trouble (log_states.h is the whole of it): after a failed write the file is cut back to its last
-// whole turn and clients whose answers waited are closed unanswered; what could not be written is
+// whole turn and the promise has failed (TurnGate::Fail); what could not be written is
 // kept and tried again by the worker, every second and with every turn that changes something by
 // itself (an expiry). After a failed sync nothing written before may count as safe, and nothing is
 // accepted until a whole new base is there (LogService).
@@ -27,14 +27,17 @@
 // begin anew with each increment.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "server/clients/clients.h"
-#include "server/core/lazy_deque.h"
+#include "server/clients/host.h"
+#include "server/commit/turn_gate.h"
+#include "server/config/settings.h"
 #include "server/core/slow_path_flags.h"
+#include "server/core/turn_clock.h"
 #include "server/dispatch/effects.h"
 #include "server/dispatch/log_state.h"
 #include "server/log/log_sink.h"
@@ -45,14 +48,14 @@
 
 namespace sluice {
 
-class CommitLog final : public OutputGate {
+class CommitLog final : public TurnPromise {
  public:
   // The parts that it works with; all of them outlive the log.
   struct Uses {
     const Settings& settings;
     Host& host;
     const TurnClock& clock;
-    Clients& clients;
+    TurnGate& gate;
     Effects& effects;
     LogState& state;
     SlowPathFlags& flags;
@@ -97,50 +100,48 @@ class CommitLog final : public OutputGate {
   // How often that has begun.
   uint64_t doubts() const { return doubts_; }
 
-  // The turn is over: its effects get their position. Before outputs are sent.
-  void EndTurn();
   void EverySecond();
   void PolicyChanged();  // appendfsync has another value
   void TimestampsChanged() { writer_.set_timestamps(on_.settings.aof_timestamp_enabled); }
-  // Appended bytes are not all as safe as they are to be, and there is no telling when they will
-  // be.
-  bool is_behind() const { return !on_.state.write_fault.empty() && safe() < appended_; }
-  // The log as it is now is to be on disk within a second or so, whatever appendfsync says. Not at
-  // once: a client that asks again and again would keep the disk from the others.
-  void WantSync() { sync_wanted_ = appended_; }
+  // That turn is to be on disk within a second or so after it has ended, whatever appendfsync says.
+  // Not at once: a client that asks again and again would keep the disk from the others.
+  void WantSync(uint64_t turn) { sync_wanted_ = std::max(sync_wanted_, turn); }
+  // All turns up to this one are on disk.
+  uint64_t durable_turn() const { return durable_.turn; }
 
   // --- for INFO and WAITAOF
-  uint64_t position() const { return appended_; }
-  uint64_t durable() const { return durable_; }
+  uint64_t position() const { return appended_.bytes; }
+  uint64_t durable() const { return durable_.bytes; }
   uint64_t file_bytes() const { return file_end_; }
   size_t waiting_bytes() const { return pending_.size() + writer_.ready(); }
   bool syncing() const { return !IsAtRest(state_); }
   uint64_t syncs() const { return syncs_; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
-  size_t held_answers() const { return held_.size(); }
   uint64_t failed_syncs() const { return failed_syncs_; }
   // From the moment at which a sync was asked for until the loop heard of its end, in µs.
   const Histogram& sync_us() const { return sync_us_; }
   // The turn so far counts, too.
   bool IsAllDurable() const {
-    return durable_ == appended_ && writer_.ready() == 0 && !writer_.in_group();
+    return durable_.bytes == appended_.bytes && writer_.ready() == 0 && !writer_.in_group();
   }
 
-  // --- OutputGate
-  void TurnEnded(Session& session) override;
+  // --- TurnPromise
+  bool HasNews() const override { return writer_.ready() > counted_; }
+  bool EndTurn(uint64_t turn, const TurnNeeds& needs) override;
+  uint64_t kept() const override { return safe().turn; }
+  bool has_failed() const override { return !on_.state.write_fault.empty(); }
 
  private:
-  // An output that waits for its position.
-  struct Held {
-    SessionId id;
-    uint64_t position;
-    uint64_t appended;  // of the output: what may leave then
+  // A place in the log: the end of a turn.
+  struct Position {
+    uint64_t bytes = 0;  // since the log was opened
+    uint64_t turn = TurnGate::kNoTurn;
   };
   // The file, and what is to be done with it.
   struct Job {
     TurnFile file;
     std::string bytes;
-    uint64_t end = 0;  // their position
+    Position end;  // theirs
     bool sync = false;
     int write_fault = 0;
     int sync_fault = 0;
@@ -153,11 +154,12 @@ class CommitLog final : public OutputGate {
   };
 
   // Answers wait for the disk: always, or for a turn that must be there first.
-  bool waits_for_sync() const { return always_ || durable_ < sync_first_; }
-  uint64_t safe() const { return waits_for_sync() ? durable_ : written_; }
+  bool waits_for_sync() const { return always_ || durable_.bytes < sync_first_; }
+  const Position& safe() const { return waits_for_sync() ? durable_ : written_; }
   bool is_rotating() const { return state_ == FileState::kRotating; }
   void Happen(FileEvent event, std::string_view fault = {});
   void BeginFile(std::unique_ptr<DiskFile> file, uint64_t bytes);
+  void PassTurn(uint64_t turn);
   void CountTurn();
   void TakeTurn();
   void Flush();
@@ -172,9 +174,6 @@ class CommitLog final : public OutputGate {
   void BeInDoubt();
   void Deny(std::string_view fault);
   void Accept();
-  void Release();
-  void CloseHeld();
-  void Abandon(Session& session);
 
   const Uses on_;
   FileState state_ = FileState::kOff;
@@ -182,16 +181,15 @@ class CommitLog final : public OutputGate {
   std::string boot_;
   TurnWriter writer_;  // turns stay here while the log rotates, and it is open of which file
   LogSink sink_{on_.clock, writer_};
-  std::string pending_;  // whole turns that are not written
-  size_t counted_ = 0;   // bytes of the writer_'s turns that have a position
-  bool turn_changed_ = false;
-  bool always_ = false;  // appendfsync
-  // Positions: bytes since the log was opened.
-  uint64_t appended_ = 0;
-  uint64_t written_ = 0;
-  uint64_t durable_ = 0;
-  uint64_t sync_first_ = 0;   // no answer leaves before this is durable
-  uint64_t sync_wanted_ = 0;  // a client waits until this is
+  std::string pending_;     // whole turns that are not written
+  size_t counted_ = 0;      // bytes of the writer_'s turns that have a position
+  bool always_ = false;     // appendfsync
+  bool must_sync_ = false;  // a turn that needs the disk, and whose group is open still
+  Position appended_;
+  Position written_;
+  Position durable_;
+  uint64_t sync_first_ = 0;   // no answer leaves before these bytes are durable
+  uint64_t sync_wanted_ = 0;  // a client waits until this turn is
   // Offsets in the file.
   uint64_t file_end_ = 0;     // with what is pending
   uint64_t file_synced_ = 0;  // as far as the loop knows
@@ -201,7 +199,6 @@ class CommitLog final : public OutputGate {
   uint64_t doubts_ = 0;
   int64_t job_begun_ns_ = 0;
   Histogram sync_us_;
-  LazyDeque<Held> held_;  // by position
 };
 
 }  // namespace sluice

@@ -5,7 +5,7 @@
 // No effects are recorded: the log tells of the same state already, or, where another file has been
 // loaded, is replaced by a new base at the end of the turn.
 //
-// Both are for test suites. Turns inside of them record nothing.
+// Both are for test suites. Turns inside of them change nothing.
 #include "protocol/text/concat.h"
 #include "server/core/standstill.h"
 #include "server/locks/lock_service.h"
@@ -66,6 +66,8 @@ std::string LogService::FilesOfLog(std::vector<std::string>& paths) {
 // A server that is told to stop meanwhile counts as loading to its end: nothing of the half is
 // saved.
 bool LogService::LoadLive(Session& caller, LogLoader& loader, bool flush) {
+  // Answers to what this turn has done so far leave with the turns inside, and wait for the log.
+  on_.gate.NumberSoFar();
   on_.effects.set_muted(true);
   on_.locks.SetAside();
   on_.state.loading = true;

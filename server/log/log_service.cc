@@ -20,11 +20,10 @@ LogService::LogService(const Uses& uses)
       commits_(std::make_unique<CommitLog>(CommitLog::Uses{.settings = uses.config.settings(),
                                                            .host = uses.host,
                                                            .clock = uses.clock,
-                                                           .clients = uses.clients,
+                                                           .gate = uses.gate,
                                                            .effects = uses.effects,
                                                            .state = uses.state,
-                                                           .flags = uses.flags})),
-      sync_waits_(uses.clients, uses.blocked_clients) {
+                                                           .flags = uses.flags})) {
   grace_.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<LogService>&>(task).owner.EndGrace();
   };
@@ -270,14 +269,9 @@ Fault LogService::WriteBaseNow() {
 
 void LogService::EndLoggedTurn() {
   if (on_.state.loading) return;  // it is a turn inside of DEBUG RELOAD
-  commits_->EndTurn();
   NoticeDoubts();
   // Waited for: a process that ends before it is told would leave a log that looks sound.
   if (commits_->is_unsure()) on_.locks.LogIsUnsure();
-  if (!sync_waits_.empty()) {
-    if (sync_waits_.TurnEnded(commits_->position())) commits_->WantSync();
-    if (stands()) sync_waits_.Reached(commits_->durable());
-  }
   if (std::exchange(to_be_closed_, false)) CloseLog();
   if (state_ == BaseState::kDue && MayBeginBase()) BeginBase();
   if (rewrite_wanted_ && state_ == BaseState::kNone && folder_ && commits_->can_rotate() &&
@@ -294,7 +288,7 @@ void LogService::CloseLog() {
   Happen(BaseEvent::kClosed);
   folder_->Discard(std::exchange(open_, {}));
   folder_.reset();
-  sync_waits_.Fail(kNoLogToWaitFor);
+  on_.waits.FailDisk(kNoLogToWaitFor);
 }
 
 void LogService::EverySecond() {

@@ -24,10 +24,10 @@
 
 #include "protocol/text/fault.h"
 #include "server/clients/yielder.h"
+#include "server/commit/turn_waits.h"
 #include "server/config/option_follower.h"
 #include "server/log/commit_log.h"
 #include "server/log/log_states.h"
-#include "server/log/sync_waits.h"
 #include "storage/log/log_folder.h"
 #include "storage/time/timer_task.h"
 
@@ -52,8 +52,8 @@ class LogService final : private OptionFollower {
     Config& config;
     Host& host;
     TurnClock& clock;
-    Clients& clients;
-    BlockedClients& blocked_clients;
+    TurnGate& gate;
+    TurnWaits& waits;
     Effects& effects;
     Dispatcher& dispatcher;
     LockService& locks;
@@ -76,16 +76,18 @@ class LogService final : private OptionFollower {
   bool loading() const { return loader_ != nullptr; }
   // A slice of the loading. Requires: loading().
   void Load();
+  // The turn has ended, and has its number (TurnGate::EndTurn).
   void EndTurn() {
     if (is_on()) [[unlikely]]
       EndLoggedTurn();
   }
   void EverySecond();
-  // WAITAOF. Requires: the log is on, and call.may_wait().
-  void BlockUntilSynced(CommandCall& call, int64_t deadline_ms, Handler on_timeout) {
-    sync_waits_.Block(call, deadline_ms, on_timeout);
+  // A client waits until that turn is on disk (CommitLog::WantSync).
+  void WantSync(uint64_t turn) { commits_->WantSync(turn); }
+  // A start would find all turns up to this one.
+  uint64_t TurnsOnDisk() const {
+    return commits_->is_open() && stands() ? commits_->durable_turn() : TurnGate::kNoTurn;
   }
-  bool any_synced() const { return stands() && sync_waits_.AnyReached(commits_->durable()); }
   bool is_on() const { return commits_->is_open() || state_ == BaseState::kDue; }
   bool IsAllDurable() const { return stands() && commits_->IsAllDurable(); }
   // A start would find all that is durable in the log: no base is still to be written.
@@ -178,7 +180,6 @@ class LogService final : private OptionFollower {
   const Uses on_;
   // By itself: a test double has thousands of services, and memory is given out in sizes.
   const std::unique_ptr<CommitLog> commits_;
-  SyncWaits sync_waits_;
   std::unique_ptr<LogFolder> folder_;  // null: a job has it, or there is no log
   std::unique_ptr<LogLoader> loader_;
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held

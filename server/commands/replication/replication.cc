@@ -4,15 +4,17 @@
 //   > WAIT 1 100          0, after 100 ms: there are no replicas
 //   > WAITAOF 1 0 0       [1, 0] as soon as this server's log has everything on disk
 
+#include <algorithm>
 #include <optional>
 
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/blocking.h"
 #include "server/commands/shared/rows.h"
+#include "server/commit/turn_gate.h"
+#include "server/commit/turn_waits.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/log/log_service.h"
-#include "server/waiting/waiters.h"
 
 namespace sluice {
 namespace {
@@ -42,8 +44,14 @@ void Wait(CommandCall& call) {
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
   // Redis keeps 32 bits of it.
-  if (static_cast<int32_t>(wanted) <= kReplicas) return ReplyReplicas(call);
-  Block(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplyReplicas});
+  const auto replicas = static_cast<int32_t>(wanted);
+  if (replicas <= kReplicas) return ReplyReplicas(call);
+  call.part<TurnWaits>().Block(
+      call, {.needs = {.replicas = static_cast<uint32_t>(replicas)},
+             .turn = call.part<TurnGate>().so_far(),
+             .deadline_ms = deadline_ms,
+             .on_timeout = ReplyReplicas,
+             .answer = [replicas](ReplySink& reply) { reply.Integer(replicas); }});
 }
 
 // Answers WAITAOF: how many servers have all writes on disk, as two numbers: this one (0 or 1), and
@@ -70,9 +78,18 @@ void WaitAof(CommandCall& call) {
   if (local == 1 && !log.is_on()) return call.reply.Error(kNoLogToWaitFor);
   const bool is_synced = local == 0 || log.IsAllDurable();
   if ((is_synced && replicas <= kReplicas) || !call.may_wait()) return ReplySynced(call);
-  if (replicas > kReplicas)  // none will ever come
-    return Block(call, {}, {.deadline_ms = deadline_ms, .on_timeout = ReplySynced});
-  log.BlockUntilSynced(call, deadline_ms, ReplySynced);
+  const uint64_t turn = call.part<TurnGate>().so_far();
+  if (local == 1) log.WantSync(turn);
+  const auto at_replicas = static_cast<uint32_t>(std::min<int64_t>(replicas, UINT32_MAX));
+  call.part<TurnWaits>().Block(call, {.needs = {.disk = local == 1, .replicas = at_replicas},
+                                      .turn = turn,
+                                      .deadline_ms = deadline_ms,
+                                      .on_timeout = ReplySynced,
+                                      .answer = [local, replicas](ReplySink& reply) {
+                                        reply.Array(2);
+                                        reply.Integer(local);
+                                        reply.Integer(replicas);
+                                      }});
 }
 
 // NO ONE is OK, though it changes nothing: clients promote a server to be sure that it is a master.

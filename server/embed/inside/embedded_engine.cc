@@ -12,6 +12,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
 #include "server/commands/families.h"
+#include "server/commit/turn_gate.h"
 #include "server/core/request_outcome.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
@@ -19,8 +20,6 @@
 #include "server/embed/inside/replay.h"
 #include "server/engine/engine.h"
 #include "server/limits/limit_service.h"
-#include "server/log/commit_log.h"
-#include "server/log/log_service.h"
 #include "server/snapshots/snapshots.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
@@ -177,8 +176,8 @@ bool EmbeddedEngine::Fits(Args args) const {
 }
 
 EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
-  const CommitLog& log = engine_->part<LogService>().commits();
-  const uint64_t position = log.position();
+  const TurnGate& gate = engine_->part<TurnGate>();
+  const uint64_t turn = gate.last();
   auto outcome = engine_->RunNow(id, args);
   // A snapshot lets it go in its own time, which is ours to give; a pause is the clients' affair.
   for (int i = 0; outcome == RequestOutcome::kHeld && i < kHeldTurnsMax; ++i) {
@@ -190,7 +189,7 @@ EmbeddedEngine::Outcome EmbeddedEngine::RunOnce(SessionId id, Args args) {
   if (!outcome) [[unlikely]]
     return Outcome::kClosed;
   if (*outcome == RequestOutcome::kHeld) return Outcome::kHeld;
-  const bool is_unsafe = log.is_behind() && log.position() != position;
+  const bool is_unsafe = gate.IsAnyLost(turn);
   if (ended_) [[unlikely]] {
     engine_->FinishLog();
     return Outcome::kAnswered;

@@ -160,9 +160,17 @@ TEST(Log, AWaitForTheDiskEndsWithTheLogOrWithItsTime) {
   client.Send({"WAITAOF", "1", "0", "0"});
   client.Disconnect();
   other.Send({"WAITAOF", "1", "0", "0"});
+  TestClient& asks_more = server.Connect();
+  TestClient& asks_others = server.Connect();
+  asks_more.Send({"WAITAOF", "1", "1", "0"});
+  asks_others.Send({"WAITAOF", "0", "1", "200"});
   server.Connect().Send({"CONFIG", "SET", "appendonly", "no"});
   server.Settle();
   EXPECT_TRUE(other.TakeBytes().starts_with("-ERR WAITAOF cannot be used"));
+  EXPECT_TRUE(asks_more.TakeBytes().starts_with("-ERR WAITAOF cannot be used"));
+  EXPECT_FALSE(asks_others.has_received()) << "the log is none of its affair";
+  server.AdvanceTime(200);
+  EXPECT_EQ(asks_others.TakeBytes(), "*2\r\n:0\r\n:0\r\n");
 }
 
 TEST(Log, PushesWaitToo) {

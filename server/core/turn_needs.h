@@ -1,0 +1,16 @@
+// TurnNeeds: what a turn is to have got. As the mark of a turn: what its answers wait for beyond
+// what the options say. As the terms of a client that waits: WAIT, WAITAOF.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace sluice {
+
+struct TurnNeeds {
+  bool disk = false;      // it is on this server's disk, whatever appendfsync says
+  uint32_t replicas = 0;  // so many replicas have it
+  auto operator<=>(const TurnNeeds&) const = default;
+};
+
+}  // namespace sluice
