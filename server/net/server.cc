@@ -244,14 +244,6 @@ bool Server::Round(bool may_wait) {
 
 // --- connections
 
-std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
-  return std::make_shared<SpaceConnection>(loop_.poller(), sources_, descriptor, *this);
-}
-
-void Server::Admit(int descriptor, Peer peer) {
-  first_.Admit(Connect(descriptor), std::move(peer));
-}
-
 namespace {
 
 // Closes what was never taken, as a server that has ended runs no calls any more.
@@ -265,56 +257,6 @@ struct OwnedDescriptor {
 };
 
 }  // namespace
-
-void Server::Admit(int descriptor) {
-  Post([this, owned = std::make_shared<OwnedDescriptor>(descriptor)] {
-    if (!stopping_) AdmitTrusted(std::exchange(owned->descriptor, -1));
-  });
-}
-
-void Server::AdmitTrusted(int descriptor) {
-  Session* const session = first_.Admit(Connect(descriptor), {.address = "host:0",
-                                                              .local_address = "host:0",
-                                                              .descriptor = descriptor,
-                                                              .unix_socket = true});
-  if (!session) return;
-  Clients& clients = first_.engine().part<Clients>();
-  clients.SetLoggedIn(*session, true);
-  clients.ClassChanged(*session);
-}
-
-void Server::BeginTls(int descriptor, Peer peer) {
-  tls_.Begin(Connect(descriptor), std::move(peer));
-}
-
-// Bytes that it has sent behind its handshake may be here already.
-void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
-  if (&connection->owner() != this) return http_->Secured(*connection);
-  if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
-    acceptor_.CountRefusal();
-    OutputBuffer words;
-    words.Append(refusal);
-    connection->Write(words);
-    return connection->Close();
-  }
-  Connection& secured = *connection;
-  Session* const session = first_.Admit(
-      std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
-  if (config_.settings().tls_auth_clients_user == "CN") LogInByName(secured, *session);
-  Readable(secured);
-}
-
-// The name may be any that an authority has signed, so the log has it only in part.
-void Server::LogInByName(const Connection& connection, Session& session) {
-  const std::string name = connection.tls()->PeerName();
-  if (name.empty() || LogInCertified(first_.engine(), session, name)) return;
-  tls_.handshakes().Say(Concat("the certificate of ", session.peer.address, " names no user: ",
-                               QuotedWord(std::string_view(name).substr(0, kLoggedNameMax))));
-}
-
-size_t Server::clients() const {
-  return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
-}
 
 bool Server::AcceptConnections() {
   // While another process has its place they wait in the queue, where that one finds them too.
@@ -388,18 +330,6 @@ bool Server::RunTurns() {
   return more;
 }
 
-// A TLS client on a port without TLS.
-bool Server::IsLost(SpaceConnection& connection) {
-  const Session* const session = connection.space->engine().Find(connection.session);
-  if (connection.tls() || session->last_command || !session->pending.empty()) return false;
-  tls_.handshakes().Say(Concat("a connection from ", session->peer.address,
-                               " is closed: it speaks TLS on a port without it"));
-  OutputBuffer words;
-  words.Append(kNoTlsHere);
-  connection.Write(words);
-  return true;
-}
-
 // --- time
 
 // When there is work next, in µs of the system's clock.
@@ -465,39 +395,6 @@ void Server::AwaitQuiet() {
 
 // --- the process
 
-bool Server::EndBySignal(int signal) {
-  if (signal == SIGHUP) tls_.Reload();
-  if (signal == SIGUSR2) BeginHandOver();
-  if (signal == SIGHUP || signal == SIGUSR2) return false;
-  const Settings& settings = config_.settings();
-  const bool ends =
-      signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
-                       : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
-  if (!ends)
-    log_.Write(LogLevel::kWarning, "Error trying to save the DB, can't exit: the server goes on");
-  return ends;
-}
-
-// `words` are those of SHUTDOWN. False: what was to be saved cannot be.
-bool Server::EndAsTold(std::string_view why, std::string_view words) {
-  log_.Write(LogLevel::kWarning, why);
-  manager_.Ending();
-  if (!first_.engine().PrepareEnd(words)) {
-    if (is_ready_) manager_.Ready(acceptor_.Address());
-    return false;
-  }
-  Shutdown(0);
-  WantTurn();
-  return true;
-}
-
-void Server::EndAnyway(std::string_view why) {
-  if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
-  log_.Write(LogLevel::kWarning, "the data cannot be saved");
-  Shutdown(1);
-  WantTurn();
-}
-
 void Server::TellReady() {
   predecessor_.AwaitPlace();
   is_ready_ = true;
@@ -518,34 +415,6 @@ void Server::LogReady() {
     log_.Write(LogLevel::kNotice,
                Concat("The server is now ready to accept connections at ", path));
   }
-}
-
-// From now on no client gets in: one that sees its connection closed does not find the server
-// again.
-void Server::Shutdown(int code) {
-  acceptor_.Close();
-  if (http_) http_->Close();
-  tls_.handshakes().Close();
-  stopping_ = true;
-  exit_code_ = code;
-}
-
-// Replies that were promised leave before the process does, if their clients take them at once.
-void Server::Drain() {
-  if (!first_.engine().FinishLog()) exit_code_ = 1;
-  first_.engine().ForEachSession([this](Session& session) {
-    if (!session.output.empty()) first_.Send(session);
-  });
-  log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
-  Stop();
-}
-
-void Server::Stop() {
-  stopped_ = true;
-  if (signals_) signals_->Stop();
-  alarms_.Stop();
-  idle_watchdog_.Stop();
-  hand_over_.Stop();
 }
 
 // --- the host of engines

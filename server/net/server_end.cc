@@ -1,5 +1,7 @@
-// How a server makes way for another process, for server.h: what there may be against it, and what
-// HandOver asks of it.
+// How a server ends, for server.h: by a signal or SHUTDOWN, or because another process takes its
+// place: what there may be against that, and what HandOver asks of it.
+#include <signal.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -11,6 +13,69 @@
 #include "server/net/server.h"
 
 namespace sluice {
+
+bool Server::EndBySignal(int signal) {
+  if (signal == SIGHUP) tls_.Reload();
+  if (signal == SIGUSR2) BeginHandOver();
+  if (signal == SIGHUP || signal == SIGUSR2) return false;
+  const Settings& settings = config_.settings();
+  const bool ends =
+      signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
+                       : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
+  if (!ends)
+    log_.Write(LogLevel::kWarning, "Error trying to save the DB, can't exit: the server goes on");
+  return ends;
+}
+
+// `words` are those of SHUTDOWN. False: what was to be saved cannot be.
+bool Server::EndAsTold(std::string_view why, std::string_view words) {
+  log_.Write(LogLevel::kWarning, why);
+  manager_.Ending();
+  if (!first_.engine().PrepareEnd(words)) {
+    if (is_ready_) manager_.Ready(acceptor_.Address());
+    return false;
+  }
+  Shutdown(0);
+  WantTurn();
+  return true;
+}
+
+void Server::EndAnyway(std::string_view why) {
+  if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
+  log_.Write(LogLevel::kWarning, "the data cannot be saved");
+  Shutdown(1);
+  WantTurn();
+}
+
+// From now on no client gets in: one that sees its connection closed does not find the server
+// again.
+void Server::Shutdown(int code) {
+  acceptor_.Close();
+  if (http_) http_->Close();
+  tls_.handshakes().Close();
+  stopping_ = true;
+  exit_code_ = code;
+}
+
+// Replies that were promised leave before the process does, if their clients take them at once.
+void Server::Drain() {
+  if (!first_.engine().FinishLog()) exit_code_ = 1;
+  first_.engine().ForEachSession([this](Session& session) {
+    if (!session.output.empty()) first_.Send(session);
+  });
+  log_.Write(LogLevel::kWarning, "Sluice is now ready to exit, bye bye...");
+  Stop();
+}
+
+void Server::Stop() {
+  stopped_ = true;
+  if (signals_) signals_->Stop();
+  alarms_.Stop();
+  idle_watchdog_.Stop();
+  hand_over_.Stop();
+}
+
+// --- another process takes its place
 
 HandOver::Uses Server::ForHandOver() {
   return {.loop = loop_,

@@ -1,0 +1,108 @@
+// Who becomes a client of a server, for server.h: sockets that were accepted, those whose TLS
+// handshake is through, and the server's end of a pair that a program keeps the other end of.
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/words.h"
+#include "server/clients/clients.h"
+#include "server/net/certified_login.h"
+#include "server/net/server.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kLoggedNameMax = 100;
+constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
+
+}  // namespace
+
+std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
+  return std::make_shared<SpaceConnection>(loop_.poller(), sources_, descriptor, *this);
+}
+
+void Server::Admit(int descriptor, Peer peer) {
+  first_.Admit(Connect(descriptor), std::move(peer));
+}
+
+namespace {
+
+// Closes what was never taken, as a server that has ended runs no calls any more.
+struct OwnedDescriptor {
+  explicit OwnedDescriptor(int owned) : descriptor(owned) {}
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  ~OwnedDescriptor() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+  int descriptor;
+};
+
+}  // namespace
+
+void Server::Admit(int descriptor) {
+  Post([this, owned = std::make_shared<OwnedDescriptor>(descriptor)] {
+    if (!stopping_) AdmitTrusted(std::exchange(owned->descriptor, -1));
+  });
+}
+
+void Server::AdmitTrusted(int descriptor) {
+  Session* const session = first_.Admit(Connect(descriptor), {.address = "host:0",
+                                                              .local_address = "host:0",
+                                                              .descriptor = descriptor,
+                                                              .unix_socket = true});
+  if (!session) return;
+  Clients& clients = first_.engine().part<Clients>();
+  clients.SetLoggedIn(*session, true);
+  clients.ClassChanged(*session);
+}
+
+void Server::BeginTls(int descriptor, Peer peer) {
+  tls_.Begin(Connect(descriptor), std::move(peer));
+}
+
+// Bytes that it has sent behind its handshake may be here already.
+void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
+  if (&connection->owner() != this) return http_->Secured(*connection);
+  if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
+    acceptor_.CountRefusal();
+    OutputBuffer words;
+    words.Append(refusal);
+    connection->Write(words);
+    return connection->Close();
+  }
+  Connection& secured = *connection;
+  Session* const session = first_.Admit(
+      std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
+  if (config_.settings().tls_auth_clients_user == "CN") LogInByName(secured, *session);
+  Readable(secured);
+}
+
+// The name may be any that an authority has signed, so the log has it only in part.
+void Server::LogInByName(const Connection& connection, Session& session) {
+  const std::string name = connection.tls()->PeerName();
+  if (name.empty() || LogInCertified(first_.engine(), session, name)) return;
+  tls_.handshakes().Say(Concat("the certificate of ", session.peer.address, " names no user: ",
+                               QuotedWord(std::string_view(name).substr(0, kLoggedNameMax))));
+}
+
+size_t Server::clients() const {
+  return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
+}
+
+// A TLS client on a port without TLS.
+bool Server::IsLost(SpaceConnection& connection) {
+  const Session* const session = connection.space->engine().Find(connection.session);
+  if (connection.tls() || session->last_command || !session->pending.empty()) return false;
+  tls_.handshakes().Say(Concat("a connection from ", session->peer.address,
+                               " is closed: it speaks TLS on a port without it"));
+  OutputBuffer words;
+  words.Append(kNoTlsHere);
+  connection.Write(words);
+  return true;
+}
+
+}  // namespace sluice
