@@ -61,7 +61,7 @@ void OutputBuffer::AddBlock(size_t at_least) {
 
 // --- sending
 
-size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
+size_t OutputBuffer::PeekBlocks(iovec* vectors, size_t count) const {
   size_t left = sendable();
   size_t filled = 0;
   char* begin = begin_;
@@ -76,8 +76,7 @@ size_t OutputBuffer::Peek(iovec* vectors, size_t count) const {
   return filled;
 }
 
-void OutputBuffer::Consume(size_t n) {
-  ABSL_HARDENING_ASSERT(n <= bytes_);
+void OutputBuffer::ConsumeBlocks(size_t n) {
   bytes_ -= n;
   gone_ += n;
   while (first_ != last_) {

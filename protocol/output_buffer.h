@@ -23,6 +23,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/base/macros.h"
+
 namespace sluice {
 
 // It owns its blocks. Append is O(bytes), Peek and Consume O(blocks passed). set_limit bounds the
@@ -99,10 +101,23 @@ class OutputBuffer {
 
   // Fills `vectors` with what is to be sent first, and may be; returns how many were filled. The
   // vectors point into the blocks: valid until the next Append, Consume or Clear.
-  size_t Peek(iovec* vectors, size_t count) const;
+  size_t Peek(iovec* vectors, size_t count) const {
+    if (first_ != last_ || empty()) [[unlikely]]
+      return PeekBlocks(vectors, count);
+    const size_t bytes = sendable();
+    vectors[0] = {begin_, bytes};
+    return bytes > 0 ? 1 : 0;
+  }
   // Forgets the first `n` <= bytes() bytes: they are sent. Frees blocks as they are sent, so a slow
   // reader of a large reply gives memory back as it reads.
-  void Consume(size_t n);
+  void Consume(size_t n) {
+    ABSL_HARDENING_ASSERT(n <= bytes_);
+    if (first_ != last_ || n < bytes_ || n == 0 || last_->capacity > kBlockBytes) [[unlikely]]
+      return ConsumeBlocks(n);
+    bytes_ = 0;
+    gone_ += n;
+    begin_ = end_ = last_->data();
+  }
   // Gives up the spare block that Consume keeps (for clients that fall idle). Bytes still to be
   // sent stay.
   void ReleaseMemory() {
@@ -111,7 +126,7 @@ class OutputBuffer {
     const auto gone = static_cast<uint32_t>(gone_);
     begins_large_ = gone - released_at_ > kFirstBlockBytes / 4 * 3;
     released_at_ = gone;
-    Clear();
+    if (first_ != nullptr) Clear();
   }
   // Forgets everything and owns nothing. Bytes that waited count as gone, so that positions handed
   // out before stay in order.
@@ -132,6 +147,8 @@ class OutputBuffer {
   void AppendSlow(std::string_view bytes);
   void Overflow();
   void AddBlock(size_t at_least);
+  size_t PeekBlocks(iovec* vectors, size_t count) const;
+  void ConsumeBlocks(size_t n);
   void FreeFirst();
 
   // Invariant: begin_ points into first_, end_ and limit_ into last_; all are null without a block.

@@ -38,32 +38,32 @@ void ReadyClients::Read(size_t depth) {
   char* const buffer = buffers_[depth].get();
   size_t used = 0;
   int ended = 0;
-  std::vector<std::shared_ptr<SpaceConnection>> unread;
-  std::vector<std::shared_ptr<SpaceConnection>> have_more;
-  for (std::shared_ptr<SpaceConnection>& waiting : ready_) {
+  reading_.swap(ready_);
+  for (std::shared_ptr<SpaceConnection>& waiting : reading_) {
     SpaceConnection& connection = *waiting;
     if (!connection.open()) continue;
     if (connection.ended && ++ended > kEndedPerTurn) {
-      unread.push_back(std::move(waiting));
+      ready_.push_back(std::move(waiting));
       continue;
     }
     const Engine& engine = connection.space->engine();
-    if (used + kReadBytes > kTurnBytes || !engine.MayTouch(connection.session) ||
+    if (used + kReadBytes > kTurnBytes || (depth > 0 && !engine.MayTouch(connection.session)) ||
         engine.HasBacklog(connection.session)) {
-      unread.push_back(std::move(waiting));
+      ready_.push_back(std::move(waiting));
       continue;
     }
     size_t got = 0;
     const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
     used += got;
     if (more) {
-      have_more.push_back(std::move(waiting));
+      have_more_.push_back(std::move(waiting));
     } else {
       connection.ready = false;
     }
   }
-  std::ranges::move(have_more, std::back_inserter(unread));
-  ready_ = std::move(unread);
+  std::ranges::move(have_more_, std::back_inserter(ready_));
+  have_more_.clear();
+  reading_.clear();
 }
 
 // Whether there may be more to read at once.

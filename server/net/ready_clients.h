@@ -42,8 +42,12 @@ class ReadyClients {
 
   SpaceTable* spaces_ = nullptr;
   std::function<bool(SpaceConnection&)> is_lost_;
-  std::vector<std::shared_ptr<SpaceConnection>> ready_;  // to be read in the next turn
-  std::vector<std::unique_ptr<char[]>> buffers_;         // by depth
+  using Connections = std::vector<std::shared_ptr<SpaceConnection>>;
+
+  Connections ready_;    // to be read in the next turn
+  Connections reading_;  // only inside Read, as the next one: a turn makes no vector anew
+  Connections have_more_;
+  std::vector<std::unique_ptr<char[]>> buffers_;  // by depth
 };
 
 }  // namespace sluice
