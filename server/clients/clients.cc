@@ -86,11 +86,6 @@ void Clients::SetKind(Session& session, SessionKind kind) {
   LimitOutput(session);
 }
 
-Session* Clients::Find(SessionId id) const {
-  if (id.slot >= slots_.size() || slots_[id.slot].generation != id.generation) return nullptr;
-  return slots_[id.slot].session.get();
-}
-
 // By the number that CLIENT ID tells; O(1).
 Session* Clients::FindClient(uint64_t client_id) const {
   const auto found = slot_of_client_.find(client_id);
@@ -190,7 +185,8 @@ void Clients::SendAll() {
       const size_t before = session->output.bytes();
       if (session->output.sendable() > 0) host_.Send(*session);
       if (session->output.bytes() < before) session->active_ms = clock_.now().ms();
-      CheckOutputLimit(*session);
+      if (!session->output.empty() || session->over_soft_limit_since_ms >= 0) [[unlikely]]
+        CheckOutputLimit(*session);
       Account(*session);
     }
     if (session->close == CloseMode::kNow ||

@@ -66,7 +66,12 @@ class Clients final : public ErrorListener {
   // --- sessions
   Session& Open(Peer peer);
   void Remove(Session& session);
-  Session* Find(SessionId id) const;              // null when gone
+  // Null when gone.
+  Session* Find(SessionId id) const {
+    if (id.slot >= slots_.size()) return nullptr;
+    const Slot& slot = slots_[id.slot];
+    return slot.generation == id.generation ? slot.session.get() : nullptr;
+  }
   Session* FindClient(uint64_t client_id) const;  // by CLIENT ID
   void ForEach(const std::function<void(Session&)>& visit) const;
   // From now on it is one of those, for good. A master link has every right and needs no login.
@@ -115,6 +120,7 @@ class Clients final : public ErrorListener {
   bool any_to_send() const { return !to_send_.empty(); }
   // The sessions that are to be closed, by id: one may be named twice, and is gone after the first.
   std::vector<SessionId> TakeClosed();
+  bool any_closed() const { return !to_close_.empty(); }
   void CloseLater(SessionId id) { to_close_.push_back(id); }
   // The host has sent some bytes that a session's Send had left behind. True: it was to be closed,
   // and can be now.

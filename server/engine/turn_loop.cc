@@ -159,8 +159,7 @@ const Command* TurnLoop::LookDirectly(std::string_view name) {
 }
 
 bool TurnLoop::has_left_over() const {
-  return on_.waiters.any_ready() || on_.locks.pending() || on_.keyspace.waiting_to_be_freed() > 0 ||
-         on_.clients.any_requeued() || on_.limit_waiters.any_ready() ||
+  return AnyToServe() || on_.keyspace.waiting_to_be_freed() > 0 || on_.clients.any_requeued() ||
          (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) || on_.snapshots.busy() ||
          on_.log.loading();
 }
@@ -317,6 +316,9 @@ inline bool TurnLoop::RunRequest(Session& session, const Batch::Request& request
 void TurnLoop::KeepRest(Input& input) {
   Session& session = *input.session;
   session.received = false;
+  const bool is_run = input.position == input.window.size() && !input.stopped;
+  if (is_run && !input.from_pending && session.close == CloseMode::kOpen) [[likely]]
+    return on_.clients.Account(session);
   const absl::Cleanup account = [this, &session] { on_.clients.Account(session); };
   if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
   if (session.close != CloseMode::kOpen) {
@@ -384,6 +386,13 @@ void TurnLoop::ProtocolError(Session& session) {
 
 bool TurnLoop::RunTimers() {
   const int64_t now_ms = on_.clock.now().ms();
+  const bool is_left = !on_.wheel.Passes(now_ms) && FireTimers(now_ms);
+  if (on_.flags.Raised(SlowPathFlags::kServe)) [[unlikely]]
+    ServeWaiters();  // keys that were found expired are noted too
+  return is_left;
+}
+
+bool TurnLoop::FireTimers(int64_t now_ms) {
   const int64_t begin = on_.clock.tick();
   const size_t spent = on_.wheel.Advance(now_ms, kTimersPerTurn, [this](TimerNode& node) {
     ++timers_fired_;
@@ -399,7 +408,6 @@ bool TurnLoop::RunTimers() {
     if (nanos >= on_.latency_monitor.threshold_ns()) [[unlikely]]
       on_.latency_monitor.Note(LatencyEvent::kExpireCycle, on_.clock.now().unix_s(), nanos);
   }
-  ServeWaiters();  // keys that were found expired are noted too
   return spent >= kTimersPerTurn;
 }
 
@@ -428,12 +436,18 @@ bool TurnLoop::SettleMoment(int64_t turn_begin) {
          on_.limit_waiters.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
 }
 
+// The flag is raised where any of them is.
+bool TurnLoop::AnyToServe() const {
+  return on_.flags.Raised(SlowPathFlags::kServe) &&
+         (on_.waiters.any_ready() || on_.locks.pending() || on_.limit_waiters.any_ready());
+}
+
 int64_t TurnLoop::NextWork() const {
-  const bool at_once =
-      on_.log.loading() || on_.clients.any_to_send() || on_.clients.any_requeued() ||
-      on_.waiters.any_ready() || on_.limit_waiters.any_ready() || on_.locks.pending() ||
-      on_.turn_waits.any_met() || (on_.request_watch && on_.request_watch->any_to_send()) ||
-      (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) || on_.pause.is_resuming();
+  const bool at_once = AnyToServe() || on_.log.loading() || on_.clients.any_to_send() ||
+                       on_.clients.any_requeued() || on_.turn_waits.any_met() ||
+                       (on_.request_watch && on_.request_watch->any_to_send()) ||
+                       (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) ||
+                       on_.pause.is_resuming();
   if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
   return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
 }
@@ -478,6 +492,8 @@ void TurnLoop::NumberTurn() {
 
 // A client whose command runs around this turn cannot be dropped yet: it goes when that has ended.
 void TurnLoop::CloseAll() {
+  if (!on_.clients.any_closed()) [[likely]]
+    return;
   for (const SessionId id : on_.clients.TakeClosed()) {
     if (!on_.clients.Find(id)) continue;
     if (!on_.current_client.MayTouch(id)) {

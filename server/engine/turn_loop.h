@@ -64,9 +64,11 @@ class TurnLoop {
 
   // --- the steps beside requests
   bool RunTimers();
+  bool FireTimers(int64_t now_ms);
   bool PassTime(int64_t turn_begin);
   bool SettleMoment(int64_t turn_begin);
   void ServeWaiters();
+  bool AnyToServe() const;
   bool FreeGarbage(int64_t turn_begin);
   void BeginMemory();
   void EvictClients();

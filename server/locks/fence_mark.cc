@@ -150,13 +150,15 @@ void FenceMark::Want() {
                Concat("locks have to wait: no token is left until ", path(), " is written"));
 }
 
-void FenceMark::LookAhead() {
+void FenceMark::LookClosely() {
   if (!opened_) [[unlikely]]
     Open();
   const Now now = on_.clock.now();
   const bool is_behind = IsBehind(now);
-  if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]]
+  if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]] {
+    seen_ = Look();
     return;
+  }
   // A server on which nothing asks for tokens does not write again.
   const bool is_used = wanted_ || is_behind || tokens_.last() != unused_since_;
   if (is_used && !is_writing_ && !damaged_ && now.ms() >= retry_ms_) Reserve();

@@ -52,8 +52,10 @@ class FenceMark {
 
   // Between turns: has more written when less than half of what is reserved is left, or leases go
   // beyond the horizon, or the log is unsure. A mark that cannot be read or written is logged; it
-  // is written again while tokens are wanted. Usually two comparisons.
-  void LookAhead();
+  // is written again while tokens are wanted. Usually a comparison with what it has seen last.
+  void LookAhead() {
+    if (seen_ != Look()) LookClosely();
+  }
   // All that is loaded at the start is there, and with it the tokens that it tells of. Where they
   // are above what is reserved, the first caller who wants a lock waits for the disk, too.
   void Loaded();
@@ -70,7 +72,10 @@ class FenceMark {
   // the disk. 0, or an errno value.
   int HoldBackUntil(int64_t unix_ms);
   // That time is over. A worker writes it down.
-  void HoldBackNoMore() { found_.held_back_until_unix_ms = 0; }
+  void HoldBackNoMore() {
+    found_.held_back_until_unix_ms = 0;
+    seen_ = {};
+  }
   // The horizon that is wanted is on disk when this returns. 0, or an errno value.
   int WriteHorizon();
   // At an orderly end: all grants are on disk elsewhere, so the next start has no reason for a
@@ -92,6 +97,21 @@ class FenceMark {
   static bool Read(std::string_view text, Content& content);
   static bool ReadOldMark(std::string_view text, int64_t& mark);
 
+  // What there was when nothing was left to be written; by default there was no such time.
+  struct Seen {
+    int64_t ms = -1;
+    int64_t token = 0;
+    int64_t horizon_ms = 0;
+    bool is_unsure = false;
+    bool operator==(const Seen&) const = default;
+  };
+  Seen Look() const {
+    return {.ms = on_.clock.now().ms(),
+            .token = tokens_.last(),
+            .horizon_ms = horizon_.wanted_ms(),
+            .is_unsure = on_.log.is_unsure};
+  }
+  void LookClosely();
   void Load();
   void Reserve();
   void Write();
@@ -111,6 +131,7 @@ class FenceMark {
   FenceTokens& tokens_;
   FenceMemory& memory_;
   LeaseHorizon& horizon_;
+  Seen seen_;
   bool opened_ = false;
   bool damaged_ = false;
   bool wanted_ = false;

@@ -171,7 +171,7 @@ bool Tracking::over_limit() const {
   return most > 0 && keys() > most;
 }
 
-bool Tracking::LimitSlice() {
+bool Tracking::ForgetSome() {
   for (int i = 0; i < kKeysPerSlice && over_limit(); ++i) Invalidate(keys_->front(), false);
   return over_limit();
 }
@@ -309,8 +309,7 @@ void Tracking::AllFlushed() {
   items_ = name_bytes_ = charged_bytes_ = 0;
 }
 
-void Tracking::Broadcast() {
-  if (changed_prefixes_.empty()) return;
+void Tracking::TellPrefixes() {
   for (const std::string& prefix : std::exchange(changed_prefixes_, {})) {
     const auto place = prefixes_.find(prefix);
     if (place == prefixes_.end()) continue;  // no client asks for it any more

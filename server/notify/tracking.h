@@ -90,10 +90,13 @@ class Tracking final : public KeyListener {
   // SlowPathFlags::kPending is raised.
   void CommandDone(Session& session);
   // Gives up some of the keys that are above tracking-table-max-keys; true when more are.
-  bool LimitSlice();
+  bool LimitSlice() { return keys_ && over_limit() && ForgetSome(); }
   // At the end of a turn: broadcasting clients are told, once for each of their prefixes.
   // O(prefixes that changed * their clients * keys).
-  void Broadcast();
+  void Broadcast() {
+    if (!changed_prefixes_.empty()) [[unlikely]]
+      TellPrefixes();
+  }
 
   // For INFO.
   size_t clients() const { return tracking_clients_; }
@@ -135,6 +138,8 @@ class Tracking final : public KeyListener {
                     ptrdiff_t sign);
 
   bool over_limit() const;
+  bool ForgetSome();
+  void TellPrefixes();
   void Add(std::string_view key, Session& session);
   // Calls `visit(prefix, about)` for each that the key begins with, the longest first.
   template <typename Visit>

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cmath>
 
+#include "absl/base/attributes.h"
+
 namespace sluice {
 
 int Histogram::BucketOf(uint64_t value) {
@@ -23,14 +25,18 @@ int64_t Histogram::UpperBound(int bucket) {
   return static_cast<int64_t>(((base + 1) << shift) - 1);
 }
 
+ABSL_ATTRIBUTE_NOINLINE void Histogram::MakeGroup(size_t number) {
+  if (number >= groups_.size()) groups_.resize(number + 1);
+  groups_[number] = std::make_unique<Group>();
+}
+
 void Histogram::Record(int64_t value, uint64_t times) {
   value = std::max<int64_t>(value, 0);
   const auto bucket = static_cast<unsigned>(BucketOf(static_cast<uint64_t>(value)));
   const size_t number = bucket >> kSubBits;
-  if (number >= groups_.size()) groups_.resize(number + 1);
-  std::unique_ptr<Group>& group = groups_[number];
-  if (!group) group = std::make_unique<Group>();
-  (*group)[bucket % (1u << kSubBits)] += times;
+  if (number >= groups_.size() || !groups_[number]) [[unlikely]]
+    MakeGroup(number);
+  (*groups_[number])[bucket % (1u << kSubBits)] += times;
   count_ += times;
   sum_ += static_cast<uint64_t>(value) * times;
   max_ = std::max(max_, value);

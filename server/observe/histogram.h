@@ -41,6 +41,7 @@ class Histogram {
   static int BucketOf(uint64_t value);
   static int64_t UpperBound(int bucket);
   uint64_t CountIn(int bucket) const;
+  void MakeGroup(size_t number);
   // Calls `visit(bucket, count)` for the buckets of groups that are there, from the smallest on,
   // until it answers false.
   template <typename Visit>

@@ -69,9 +69,7 @@ void Space::Drop(SessionId id) {
   Closed(id);
 }
 
-void Space::DropBroken() {
-  if (broken_.empty()) [[likely]]
-    return;
+void Space::DropAllBroken() {
   for (const SessionId id : std::exchange(broken_, {})) {
     if (!engine_->Find(id)) continue;
     if (engine_->MayTouch(id)) {

@@ -90,7 +90,10 @@ class Space final : public Host {
   std::shared_ptr<ClientConnection> Release(SessionId id);
   // The connection broke, or its peer has closed it.
   void Drop(SessionId id);
-  void DropBroken();
+  void DropBroken() {
+    if (!broken_.empty()) [[unlikely]]
+      DropAllBroken();
+  }
   void KeepAliveChanged();  // tcp-keepalive
   void CloseConnections();
   // It is to go as soon as its engine runs nothing: long work ends.
@@ -112,6 +115,7 @@ class Space final : public Host {
 
  private:
   void Make(const EngineOptions& options);
+  void DropAllBroken();
 
   SpaceOwner& owner_;
   bool given_up_ = false;

@@ -125,14 +125,13 @@ void TimerWheel::TurnBack(int64_t now_ms) {
   }
   for (TimerNode* const head : {&cascading_, &due_, &late_}) take(*head);
   now_ms_ = Clamp(now_ms);
+  next_slot_ms_ = kNever;
   while (all.linked()) {
     TimerNode& node = Next(all);
     Unlink(node);
     Place(node, late_);
   }
 }
-
-int64_t TimerWheel::NextWork() const { return HasDetached() ? now_ms_ : FindNextSlot().start_ms; }
 
 // --- lists
 // Circular lists through a head. The two tag bits of a node's pointers are its kind, so every
@@ -182,6 +181,7 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
   MarkUnlinked(head);
   const uint16_t place = head.deadline_[0];
   if (place == kNoSlot) return;
+  next_slot_ms_ = kUnknown;
   const int level = place >> kSlotBits;
   const int word = (place & (kSlots - 1)) / 64;
   uint64_t& bits = levels_[level]->occupied[word];
@@ -201,6 +201,7 @@ void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
     return Append(cascading_, node);
   const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);
+  next_slot_ms_ = std::min(next_slot_ms_, StartOf(level, slot));  // an unknown one stays so
   Append(SlotHead(level, slot), node);
 }
 
@@ -297,6 +298,8 @@ std::string TimerWheel::Audit() const {
     if (&Previous(head) != previous) fault = "a list's end disagrees with its head";
   });
   if (fault.empty() && count != size_) fault = "the wheel's size is wrong";
+  if (next_slot_ms_ != kUnknown && next_slot_ms_ != FindNextSlot().start_ms)
+    fault = "the begin of the next slot is wrong";
   return fault;
 }
 

@@ -19,7 +19,8 @@
 //
 // The wheel's own time goes from slot to slot and stands still while a detached slot is unfinished,
 // so it lags behind the caller's clock then; that is what keeps the order. A bitmap a level finds
-// the next slot, so an advance over years costs no more than one over a millisecond.
+// the next slot, so an advance over years costs no more than one over a millisecond; and its begin
+// is remembered, so that to find nothing due is a comparison.
 //
 // A deadline that moves away is only written down (Postpone): the node is placed anew when its old
 // slot comes up. So a node may lie in an earlier slot than its deadline's, never in a later one.
@@ -27,6 +28,7 @@
 // Deadlines are engine milliseconds, kept in 48 bits (8,919 years); later ones count as the last.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +101,12 @@ class TimerWheel {
   // are as many of those as the budget do they hold up what is later.) `now_ms` before the wheel's
   // time only works off what is due.
   size_t Advance(int64_t now_ms, size_t budget, absl::FunctionRef<void(TimerNode&)> fire);
+  // As an Advance that has nothing to do. False: there is something, and nothing has changed.
+  bool Passes(int64_t now_ms) {
+    if (HasDetached() || now_ms >= NextWork()) return false;
+    now_ms_ = std::max(now_ms_, std::min(now_ms, kDeadlineMsMax));  // no slot begins in between
+    return true;
+  }
 
   // The wheel's time is so much earlier from here on. All timers are placed anew: O(n). Requires:
   // now_ms < now_ms(), and no Advance runs.
@@ -106,7 +114,12 @@ class TimerWheel {
 
   // When Advance next has something to do: never later than the earliest deadline; may be earlier
   // (a level to move down). kNever when empty; <= the wheel's time while a slice is unfinished.
-  int64_t NextWork() const;
+  int64_t NextWork() const {
+    if (HasDetached()) [[unlikely]]
+      return now_ms_;
+    if (next_slot_ms_ == kUnknown) next_slot_ms_ = FindNextSlot().start_ms;
+    return next_slot_ms_;
+  }
 
   int64_t now_ms() const { return now_ms_; }
   size_t size() const { return size_; }
@@ -169,7 +182,9 @@ class TimerWheel {
   TimerNode late_;       // set to a tick already reached: appended to due_ by the next Advance
   TimerNode cascading_;  // of a detached slot that begins at now_ms_, to be placed on lower levels
   int cascading_level_ = 0;
-  uint32_t occupied_words_ = 0;  // of all levels, kWords a level: those that are not 0
+  static constexpr int64_t kUnknown = -1;
+  mutable int64_t next_slot_ms_ = kNever;  // FindNextSlot's; kUnknown: a slot was emptied since
+  uint32_t occupied_words_ = 0;            // of all levels, kWords a level: those that are not 0
   std::array<std::unique_ptr<Level>, kLevels> levels_;
 };
 
