@@ -4,11 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "storage/log/stream_position.h"
 
 namespace sluice {
 
-// Written by LogService and Snapshots, read by the gates before each command that writes.
+// Written by LogService and Snapshots but for `stream`, read by the gates before each command that
+// writes.
 struct LogState {
   bool loading = false;
   // A sync has failed, of this process or the one before: what the system's cache still has of the
@@ -30,6 +34,13 @@ struct LogState {
     uint64_t keys = 0;
     uint64_t fields = 0;  // of hashes
   } ended;                // of an import: what was over, and was left out or kept
+
+  // Where the stream to replicas stands, behind the last effect that it was told of; null: there is
+  // none. Its owner keeps it, so that files can say it of the data that they hold.
+  std::optional<StreamPosition> stream;
+  // What the files said of it that this server has loaded: the data are those of that place. Null:
+  // they did not say.
+  std::optional<StreamPosition> loaded_stream;
 
   bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
   bool denies_anything() const { return loading || denies_writes(); }

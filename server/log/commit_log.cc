@@ -82,6 +82,7 @@ bool CommitLog::WriteLeft() {
 bool CommitLog::WriteOut() {
   on_.gate.NumberSoFar();
   on_.host.background().Finish();
+  NoteStream();
   return WriteLeft();
 }
 
@@ -145,13 +146,22 @@ void CommitLog::CountTurn() {
 void CommitLog::TakeTurn() {
   const Now now = on_.clock.now();
   const bool is_told = on_.settings.appendfsync != "no";
+  // The stream has part of a group that is open, and this turn has none of it.
+  noted_stream_ = writer_.in_group() ? std::nullopt : on_.state.stream;
   const std::string turn =
-      writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_);
+      writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_, noted_stream_);
   writer_.set_timestamps(on_.settings.aof_timestamp_enabled);
   writer_.set_now_s(now.unix_s());
   appended_.bytes += turn.size();
   file_end_ += turn.size();
   pending_ += turn;
+}
+
+// Much that replicas are sent changes no data, and is in no turn. Where it was the last, a turn of
+// its own says how far it went.
+void CommitLog::NoteStream() {
+  if (!is_open() || !on_.state.stream || on_.state.stream == noted_stream_) return;
+  if (!is_rotating() && !writer_.in_group()) TakeTurn();
 }
 
 // A worker that is busy takes the rest when it is done.

@@ -31,6 +31,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "server/clients/host.h"
@@ -162,6 +163,7 @@ class CommitLog final : public TurnPromise {
   void PassTurn(uint64_t turn);
   void CountTurn();
   void TakeTurn();
+  void NoteStream();
   void Flush();
   void WriteHere();
   bool WriteLeft();
@@ -183,6 +185,7 @@ class CommitLog final : public TurnPromise {
   LogSink sink_{on_.clock, writer_};
   std::string pending_;     // whole turns that are not written
   size_t counted_ = 0;      // bytes of the writer_'s turns that have a position
+  std::optional<StreamPosition> noted_stream_;  // the last that a turn has said
   bool always_ = false;     // appendfsync
   bool must_sync_ = false;  // a turn that needs the disk, and whose group is open still
   Position appended_;

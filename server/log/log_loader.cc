@@ -151,6 +151,7 @@ bool LogLoader::EndRdb() {
     on_.host.Log(LogLevel::kWarning, Concat(Path(), ": ", note));
   }
   commands_ += rdb_->keys();
+  stream_ = rdb_->stream();
   on_.state.last_rdb = {.loaded = rdb_->keys(), .expired = rdb_->ended()};
   const uint64_t end = rdb_->offset();
   rdb_.reset();
@@ -181,6 +182,7 @@ bool LogLoader::PlayTurn() {
   }
   on_.state.progress.loaded_bytes = done_bytes_ + reader_->whole();
   if (reader_->unix_ms() > 0) last_unix_ms_ = reader_->unix_ms();
+  stream_ = reader_->stream();
   if (reader_->commands() == 0 || !reader_->clock(reader_->commands() - 1)) return true;
   clock_ = reader_->clock(reader_->commands() - 1);
   last_engine_ms_ = reader_->unix_ms() - clock_->unix_offset_ms;

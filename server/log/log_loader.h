@@ -70,6 +70,11 @@ class LogLoader final : private RdbBase::Player {
   uint64_t commands() const { return commands_; }
   const std::string& boot() const { return boot_; }       // of the last turns; empty: not known
   int64_t last_unix_ms() const { return last_unix_ms_; }  // of the last turn; 0: not known
+  // Where the stream to replicas stands with the data. Null: the last of the files does not say, or
+  // they are another server's.
+  std::optional<StreamPosition> stream() const {
+    return options_.is_foreign ? std::nullopt : stream_;
+  }
   // All is played. What it told of is as long ago, or as far ahead, as it is by the clock.
   void BringTimeBack();
   // Behind it, of an import: takes out what is over, or keeps it, and counts it (LogState::ended).
@@ -114,6 +119,7 @@ class LogLoader final : private RdbBase::Player {
   std::optional<LogClock> clock_;
   std::string boot_;
   int64_t last_engine_ms_ = 0;
+  std::optional<StreamPosition> stream_;
   int64_t offset_ms_;        // by which the timers of Unix times are set
   bool is_stepped_ = false;  // not all by the same
   int64_t begun_ns_ = 0;

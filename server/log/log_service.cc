@@ -197,6 +197,7 @@ void LogService::EndLoading() {
   const bool has_all_grants =
       folder_ && stands() && boot != kUnknownBoot && loader_->boot() == boot;
   const int64_t last_unix_ms = loader_->last_unix_ms();
+  on_.state.loaded_stream = loader_->stream();
   loader_->BringTimeBack();
   on_.standstill.End(Standstill::kLoading);
   loader_->SortOutEndedKeys();

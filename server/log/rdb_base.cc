@@ -169,11 +169,12 @@ std::string RdbBase::Function(std::string_view code) {
   return options_.merges ? player_.PlayWords(0, replaces) : player_.PlayWords(0, adds);
 }
 
-// --- AUX fields of our own (snapshot_writer.h)
+// --- AUX fields (snapshot_writer.h)
 
 std::string RdbBase::Aux(std::string_view name, std::string_view value) {
   PutKeys();
   if (name == kRdbClockField) return TakeClock(value);
+  stream_.Take(name, value);
   return name == kRdbCommandsField ? PlayCommands(value) : std::string();
 }
 

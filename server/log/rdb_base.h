@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "storage/disk.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/log/rdb_source.h"
+#include "storage/log/stream_position.h"
 #include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_file_reader.h"
 
@@ -53,6 +55,8 @@ class RdbBase final : private RdbFileVisitor {
   uint64_t offset() const { return reader_.offset(); }
   uint64_t keys() const { return keys_; }
   uint64_t ended() const { return ended_; }  // keys that were left out
+  // Where the stream to replicas stood; null: the file does not say.
+  std::optional<StreamPosition> stream() const { return stream_.position(); }
   // Sentences that a person should read once the file is loaded: what was left out because only a
   // module can read it, and what was mended.
   std::vector<std::string> Notes() const;
@@ -82,6 +86,7 @@ class RdbBase final : private RdbFileVisitor {
   RdbSource source_;
   RdbFileReader reader_;
   KeyBatch batch_;
+  StreamFields stream_;
   uint64_t keys_ = 0;
   uint64_t ended_ = 0;
   std::map<std::string, uint64_t> unknown_;  // by module type

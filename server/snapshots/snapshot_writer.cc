@@ -4,6 +4,7 @@
 // A slice ends after 64 KiB of the file, or with its budget of keys.
 #include "server/snapshots/snapshot_writer.h"
 
+#include <algorithm>
 #include <cassert>
 #include <vector>
 
@@ -58,12 +59,20 @@ void SnapshotWriter::WriteHead() {
   writer_.Aux("redis-bits", "64");
   writer_.Aux("ctime", Int64Text(context_.now.unix_s()));
   writer_.Aux("used-mem", Int64Text(static_cast<int64_t>(style_.used_memory)));
+  if (style_.stream) WriteStream(*style_.stream);
   writer_.Aux("aof-base", style_.is_base ? "1" : "0");
   const LogClock clock = LogClockOf(clock_);
   writer_.Aux(kRdbClockField, Concat(clock.unix_offset_ms, ' ', clock.shift_ms, ' ',
                                      context_.now.unix_ms(), ' ', style_.boot));
   for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
   WritePolicies();
+}
+
+// Redis always writes a database.
+void SnapshotWriter::WriteStream(const StreamPosition& stream) {
+  writer_.Aux(kRdbStreamDbField, Int64Text(std::max(stream.db, 0)));
+  writer_.Aux(kRdbStreamIdField, stream.id.text());
+  writer_.Aux(kRdbStreamOffsetField, Int64Text(stream.offset));
 }
 
 void SnapshotWriter::WriteAll() {

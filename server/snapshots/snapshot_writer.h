@@ -5,13 +5,15 @@
 // A large value is written in pieces. Other keys that change meanwhile wait in memory until it has
 // ended; if it is about to change itself, all that is left of it is written at once.
 //
-// AUX fields of our own, which Redis skips:
+// AUX fields that Redis has, too, where there is a stream to replicas: repl-stream-db, repl-id and
+// repl-offset (storage/log/stream_position.h). Of our own, which Redis skips:
 //   sluice-clock     unix offset | shift | Unix time | boot: of the instant, so that deadlines that
 //                    were relative go on as in a log (LogClock)
 //   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET and LOCK.RESTORE alone
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,6 +24,7 @@
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/policy.h"
 #include "storage/locks/fence.h"
+#include "storage/log/stream_position.h"
 #include "storage/rdb/large/large_value_writer.h"
 #include "storage/rdb/rdb_file_writer.h"
 
@@ -42,6 +45,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     bool is_base = false;  // of a log
     std::string boot;      // the machine's
     size_t used_memory = 0;
+    std::optional<StreamPosition> stream;  // to replicas, at the instant; null: there is none
     bool writes_idle_times = false;  // of keys; how often they are used is written where it is kept
     size_t large_bytes = LargeValueWriter::kLargeBytes;  // from here on values come in pieces
     size_t piece_bytes = LargeValueWriter::kPieceBytes;
@@ -68,6 +72,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
 
  private:
   void WriteHead();
+  void WriteStream(const StreamPosition& stream);
   void WritePolicies();
   void Save(int db, const Entry& entry) override;
   bool SavePiece(int db, const Entry& entry) override;

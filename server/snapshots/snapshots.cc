@@ -73,6 +73,7 @@ SnapshotWriter::Style Snapshots::StyleOf(bool is_base) const {
           .is_base = is_base,
           .boot = BootIdOf(on_.config.disk()),
           .used_memory = on_.source.keyspace.memory_bytes(),
+          .stream = on_.state.stream,
           .writes_idle_times = EvictsByLastUse(settings),
           .large_bytes = large_bytes_,
           .piece_bytes = piece_bytes_};
@@ -297,7 +298,9 @@ std::string Snapshots::BytesOfAll() const {
     bool Write(std::string_view more) override { return text.append(more), true; }
     std::string text;
   } bytes;
-  SnapshotWriter(on_.source, on_.clock, StyleOf(/*is_base=*/false), bytes).WriteAll();
+  SnapshotWriter::Style style = StyleOf(/*is_base=*/false);
+  style.stream.reset();  // which has not been told of the flush yet
+  SnapshotWriter(on_.source, on_.clock, style, bytes).WriteAll();
   return std::move(bytes.text);
 }
 

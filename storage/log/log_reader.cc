@@ -33,6 +33,7 @@ LogReader::Step LogReader::Next() {
   turn_begin_ = window_at_;
   turn_ended_ = false;
   is_relative_ = false;
+  stream_.reset();
   words_.clear();
   commands_.clear();
   while (!turn_ended_) {
@@ -199,6 +200,7 @@ bool LogReader::TakeLine() {
   if (line.starts_with(kLogHeaderWord)) return TakeHeader(line);
   if (line.starts_with(kLogMark)) return TakeMark(line);
   if (line.starts_with(kLogClock)) return TakeClock(line);
+  if (line.starts_with(kLogStream)) return TakeStream(line);
   if (line == kLogRelative) is_relative_ = marked_;
   return true;
 }
@@ -224,6 +226,13 @@ bool LogReader::TakeClock(std::string_view line) {
   if (!ReadClock(line, clock)) return Fault("what it says of its clock is damaged"), false;
   clock_ = clock;
   return true;
+}
+
+// Likewise.
+bool LogReader::TakeStream(std::string_view line) {
+  if (!marked_) return true;
+  stream_ = ReadStreamLine(line);
+  return stream_ || (Fault("what it says of the stream to replicas is damaged"), false);
 }
 
 // A header may stand in the middle of a file: another server has appended to it. All that was said

@@ -22,6 +22,7 @@
 
 #include "protocol/args.h"
 #include "storage/disk.h"
+#include "storage/log/stream_position.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {
@@ -61,6 +62,8 @@ class LogReader {
   bool is_relative(size_t command) const { return commands_[command].is_relative; }
   Args Words(size_t command);                   // until the next call
   int64_t unix_ms() const { return unix_ms_; }  // when it ended; 0: not known
+  // Where the stream to replicas stood at its end; null: the turn does not say.
+  const std::optional<StreamPosition>& stream() const { return stream_; }
 
   // --- of the file so far
   // All before it is whole turns; a fault is in the one that begins here.
@@ -101,6 +104,7 @@ class LogReader {
   bool TakeLine();
   bool TakeHeader(std::string_view line);
   bool TakeClock(std::string_view line);
+  bool TakeStream(std::string_view line);
   bool TakeMark(std::string_view line);
   bool TakeCommand();
   bool Fill();
@@ -133,6 +137,7 @@ class LogReader {
   bool is_relative_ = false;  // the next command
   std::optional<LogClock> clock_;
   int64_t unix_ms_ = 0;
+  std::optional<StreamPosition> stream_;
   std::string boot_;
   std::string fault_;
 };

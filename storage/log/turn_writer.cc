@@ -97,9 +97,10 @@ void TurnWriter::GroupEnd() {
   open_group_at_ = kNone;
 }
 
-std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at) {
+std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at,
+                             const std::optional<StreamPosition>& stream) {
   const size_t size = ready();
-  assert(size > 0);
+  assert(size > 0 || stream);
   std::string turn;
   if (size == bytes_.size()) {  // the usual turn: no copy
     turn = std::exchange(bytes_, {});
@@ -110,6 +111,7 @@ std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at) {
     bytes_.erase(0, size);
     open_group_at_ = 0;
   }
+  if (stream) turn += StreamLine(*stream);
   AppendLogMark(turn, unix_ms, synced, at);
   return turn;
 }

@@ -6,6 +6,7 @@
 //   #CLOCK:<offset> <shift>\r\n       the writer's clock, from the next command of this file on
 //   #R\r\n                            the next command's deadline was a relative one
 //   #TS:<unix seconds>\r\n             at most one a second, where aof-timestamp-enabled says so
+//   #REPL:<id> <offset>\r\n           where the stream to replicas stood at the end of this turn
 //   #M:<unix ms> <synced> <digest> <check>\r\n
 //                                      ends a turn
 //
@@ -30,6 +31,7 @@
 
 #include "protocol/args.h"
 #include "storage/boot_id.h"
+#include "storage/log/stream_position.h"
 
 namespace sluice {
 
@@ -69,8 +71,10 @@ class TurnWriter {
   size_t ready() const { return open_group_at_ == kNone ? bytes_.size() : open_group_at_; }
   bool in_group() const { return open_group_at_ != kNone; }
   // Takes those bytes, with the mark behind them; an open group stays. They will stand at offset
-  // `at` of the file. Requires: ready() > 0.
-  std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at);
+  // `at` of the file. `stream`: where the stream to replicas stands with them; null: nothing is
+  // said of it. Requires: ready() > 0, or a stream.
+  std::string Take(int64_t unix_ms, uint64_t synced, uint64_t at,
+                   const std::optional<StreamPosition>& stream = std::nullopt);
   // The next command begins a file, or follows another writer: a database is selected anew.
   // Requires: nothing is left.
   void Restart() {

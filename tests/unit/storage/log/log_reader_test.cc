@@ -14,6 +14,7 @@
 
 #include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
+#include "storage/log/stream_position.h"
 #include "storage/log/turn_writer.h"
 #include "tests/support/memory_disk.h"
 #include "tests/support/sanitized.h"
@@ -23,6 +24,8 @@ namespace sluice {
 namespace {
 
 using Step = LogReader::Step;
+
+constexpr std::string_view kStreamId = "0123456789abcdef0123456789ABCDEF01234567";
 
 struct Outcome {
   std::vector<std::string> turns;  // "0 SET k v; 1 DEL k"
@@ -65,13 +68,15 @@ struct Written {
   std::vector<size_t> ends;  // of the header and of each turn
   TurnWriter writer;
   bool syncs = true;
+  std::optional<StreamPosition> stream;
 
   Written() { ends.push_back(bytes.size()); }
   void Effect(int db, std::initializer_list<std::string_view> words) {
     writer.Effect(db, Args(words.begin(), words.size()));
   }
   void EndTurn() {
-    bytes += writer.Take(1'700'000'000'000, syncs ? bytes.size() : kSyncUnknown, bytes.size());
+    bytes +=
+        writer.Take(1'700'000'000'000, syncs ? bytes.size() : kSyncUnknown, bytes.size(), stream);
     ends.push_back(bytes.size());
   }
 };
@@ -89,6 +94,7 @@ Written Sample(bool syncs = true) {
   log.EndTurn();
   log.Effect(0, {"SET", "n", "1"});
   log.EndTurn();
+  log.stream = StreamPosition{.id = *ReplicationId::Of(kStreamId), .offset = 77};
   log.Effect(1, {"SET", "n", "2"});
   log.EndTurn();
   return log;
@@ -386,6 +392,55 @@ TEST(LogReader, RefusesAClockThatIsNone) {
     std::string turn = line + Command({"DEL", "k"});
     AppendLogMark(turn, 1, kSyncUnknown, header.size());
     EXPECT_EQ(Read(header + turn).fault, "what it says of its clock is damaged") << line;
+  }
+}
+
+// "77" or "none", for each turn.
+std::vector<std::string> StreamsOf(const std::string& bytes) {
+  MemoryDisk disk;
+  disk.files["/log"] = bytes;
+  std::unique_ptr<DiskFile> file;
+  EXPECT_EQ(disk.Open("log", Disk::Mode::kRead, file), 0);
+  LogReader reader(*file, bytes.size());
+  std::vector<std::string> streams;
+  while (reader.Next() == Step::kTurn) {
+    streams.push_back(reader.stream() ? std::to_string(reader.stream()->offset) : "none");
+    if (reader.stream()) {
+      EXPECT_EQ(reader.stream()->id.text(), kStreamId);
+    }
+  }
+  EXPECT_EQ(reader.fault(), "");
+  return streams;
+}
+
+TEST(TurnWriter, NotesWhereTheStreamStandsAtTheEndOfATurn) {
+  Written log = Sample();
+  const std::string line = Concat("#REPL:", kStreamId, " 77\r\n#M:");
+  EXPECT_EQ(log.bytes.find(line), log.bytes.rfind("#M:") - line.size() + 3);
+  log.stream->offset = 99;
+  log.EndTurn();  // without a command
+  log.stream.reset();
+  log.Effect(0, {"SET", "n", "3"});
+  log.EndTurn();
+  const std::vector<std::string> wanted = {"none", "none", "none", "77", "99", "none"};
+  EXPECT_EQ(StreamsOf(log.bytes), wanted) << "it is true of the turn that says it alone";
+  EXPECT_EQ(StreamsOf(Concat("#REPL:", kStreamId, " 1\r\n", Command({"DEL", "k"}))),
+            std::vector<std::string>{"none"})
+      << "no mark proves it";
+}
+
+TEST(LogReader, RefusesAStreamThatIsNone) {
+  const std::string id(kStreamId);
+  for (const std::string& line :
+       {std::string("#REPL:\r\n"), "#REPL:" + id + "\r\n", "#REPL:" + id + " \r\n",
+        "#REPL:" + id + " -1\r\n", "#REPL:" + id + " 9223372036854775808\r\n",
+        "#REPL:" + id + " 1 2\r\n", "#REPL:" + id + " 1\n", "#REPL:" + id + "0 1\r\n",
+        "#REPL:g" + id.substr(1) + " 1\r\n"}) {
+    const std::string header = LogHeaderLine("boot");
+    std::string turn = line + Command({"DEL", "k"});
+    AppendLogMark(turn, 1, kSyncUnknown, header.size());
+    EXPECT_EQ(Read(header + turn).fault, "what it says of the stream to replicas is damaged")
+        << line;
   }
 }
 

@@ -1,0 +1,72 @@
+// StreamPosition: a place in the stream of changes that a server sends its replicas, in Redis's
+// terms: whose stream it is, and how many bytes of it have been sent. Files keep it, so that a
+// server that starts from them can tell which replicas have all that it has:
+//
+//   #REPL:<id> <offset>\r\n                   in the log, before the mark of a turn: as of its end
+//   repl-stream-db, repl-id, repl-offset      AUX fields of an RDB file, as Redis writes and reads
+//                                             them: as of the file's instant
+//
+// Data and position belong together. A place that says nothing of the stream makes what was said
+// before it void: data that have gone on without it are no longer those of that position.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice {
+
+// Names one stream: 40 hex digits, as run ids of Redis.
+class ReplicationId {
+ public:
+  static constexpr size_t kBytes = 40;
+  // Null: the text is no id.
+  static std::optional<ReplicationId> Of(std::string_view text);
+
+  std::string_view text() const { return {digits_.data(), digits_.size()}; }
+  bool operator==(const ReplicationId&) const = default;
+
+ private:
+  ReplicationId() = default;
+  std::array<char, kBytes> digits_;
+};
+
+struct StreamPosition {
+  static constexpr int kUnknownDatabase = -1;
+
+  ReplicationId id;
+  int64_t offset = 0;         // bytes of the stream that lie before it
+  int db = kUnknownDatabase;  // which the stream has selected there; the log does not tell
+  bool operator==(const StreamPosition&) const = default;
+};
+
+inline constexpr std::string_view kLogStream = "#REPL:";
+
+// The log's line, with its end.
+std::string StreamLine(const StreamPosition& position);
+// Null: the line is not what StreamLine writes.
+std::optional<StreamPosition> ReadStreamLine(std::string_view line);
+
+// The AUX fields. Redis writes them in this order.
+inline constexpr std::string_view kRdbStreamDbField = "repl-stream-db";
+inline constexpr std::string_view kRdbStreamIdField = "repl-id";
+inline constexpr std::string_view kRdbStreamOffsetField = "repl-offset";
+
+// Gathers the fields of a file. One that is malformed counts as missing, as it does to Redis.
+class StreamFields {
+ public:
+  // Any AUX field may be handed in.
+  void Take(std::string_view name, std::string_view value);
+  // Null: id or offset is missing.
+  std::optional<StreamPosition> position() const;
+
+ private:
+  std::optional<ReplicationId> id_;
+  std::optional<int64_t> offset_;
+  std::optional<int64_t> db_;
+};
+
+}  // namespace sluice
