@@ -220,7 +220,7 @@ constexpr Option kServedOptions[] = {
     Served("snapshot-cpu-percent", &S::snapshot_cpu_percent, Int(1, 100),
            "of the thread's time that a snapshot takes while clients have work"),
     Served("snapshot-memory-max", &S::snapshot_memory_max, Memory(kMegabyte),
-           "bytes of a snapshot that may wait for the disk; commands that write wait for the rest"),
+           "bytes of snapshots in memory, for the disk and for replicas; commands that write wait"),
     Served("rdb-skip-unknown", &S::rdb_skip_unknown, kYesNo,
            "values of unknown modules in an RDB file are left out, and counted in the log"),
     Served("rdb-key-save-delay", &S::rdb_key_save_delay, Int(INT32_MIN, kIntMax),

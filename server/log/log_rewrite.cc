@@ -87,6 +87,13 @@ Fault LogService::BeginWithoutLog() {
   return {};
 }
 
+// It was asked for while something else was being written.
+void LogService::RewriteWithoutLog() {
+  if (on_.state.loading || on_.effects.in_command() || !on_.snapshots.can_begin()) return;
+  if (const std::string fault = BeginWithoutLog(); !fault.empty())
+    on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
+}
+
 // The instant of the base is that between the two increments: the end of a turn. The increment is
 // made first: where it cannot be, the log goes on in the one that it has.
 void LogService::BeginRewrite() {
@@ -135,14 +142,6 @@ void LogService::NoticeDoubts() {
   doubts_ = commits_->doubts();
   next_base_ms_ = on_.clock.now().ms() + kRetryBaseMs;
   Happen(BaseEvent::kUnsure, "what is on disk of the log is not known");
-}
-
-// Nothing keeps a log waiting that takes no changes.
-void LogService::MakeWayForBase() {
-  if (!on_.snapshots.saving()) return;
-  on_.host.Log(LogLevel::kWarning, "Background saving begins anew: the log needs a base first");
-  on_.snapshots.Abandon();
-  on_.snapshots.Schedule();
 }
 
 bool LogService::MayBeginBase() const {

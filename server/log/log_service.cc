@@ -295,13 +295,8 @@ void LogService::CloseLog() {
 void LogService::EverySecond() {
   commits_->EverySecond();
   LookAfterFiles();
-  if (state_ == BaseState::kDue && commits_->is_unsure()) MakeWayForBase();
-  if (!is_on()) {
-    if (!rewrite_wanted_ || !on_.snapshots.can_begin()) return;
-    if (const std::string fault = BeginWithoutLog(); !fault.empty())
-      on_.host.Log(LogLevel::kWarning, Concat("the log cannot be written: ", fault));
-    return;
-  }
+  if (state_ == BaseState::kDue && commits_->is_unsure()) on_.snapshots.MakeWayForBase();
+  if (!is_on()) return;
   if (state_ == BaseState::kNone && !rewrite_wanted_ && HasGrown()) {
     on_.host.Log(LogLevel::kNotice, "Starting automatic rewriting of AOF");
     rewrite_wanted_ = true;

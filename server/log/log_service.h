@@ -78,8 +78,8 @@ class LogService final : private OptionFollower {
   void Load();
   // The turn has ended, and has its number (TurnGate::EndTurn).
   void EndTurn() {
-    if (is_on()) [[unlikely]]
-      EndLoggedTurn();
+    if (is_on() || rewrite_wanted_) [[unlikely]]
+      is_on() ? EndLoggedTurn() : RewriteWithoutLog();
   }
   void EverySecond();
   // A client waits until that turn is on disk (CommitLog::WantSync).
@@ -158,6 +158,7 @@ class LogService final : private OptionFollower {
   void Happen(BaseEvent event, std::string_view fault = {});
   Fault MakePair(std::unique_ptr<DiskFile>& increment);
   Fault BeginWithoutLog();
+  void RewriteWithoutLog();
   void RewriteBegins(BaseEvent event);
   void WriteBaseInBackground();
   void Rotated(uint64_t old_bytes, const std::string& fault);
@@ -170,7 +171,6 @@ class LogService final : private OptionFollower {
   void DropRewrite();
   void Outdate();
   void NoticeDoubts();
-  void MakeWayForBase();
   bool MayBeginBase() const;
   void BeginBase();
   void LookAfterFiles();

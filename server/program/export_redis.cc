@@ -22,6 +22,7 @@
 #include "server/program/file_host.h"
 #include "server/program/top/safe_text.h"
 #include "server/program/top/terminal.h"
+#include "server/snapshots/left_out.h"
 #include "server/snapshots/redis_export.h"
 #include "server/snapshots/snapshot_file.h"
 #include "server/system/system_clock.h"
@@ -77,23 +78,6 @@ Fault ThereAlready(const std::string& path) {
   return Concat(path, ": is there already: name another file, or move it away");
 }
 
-// What was left out is a row each: how many, and of what.
-struct LeftOutRow {
-  uint64_t RedisExport::LeftOut::*count;
-  std::string_view one, many;
-};
-constexpr LeftOutRow kLeftOutRows[] = {
-    {&RedisExport::LeftOut::locks, "lock", "locks"},
-    {&RedisExport::LeftOut::tokens, "token of a lock that was given back",
-     "tokens of locks that were given back"},
-    {&RedisExport::LeftOut::limiters, "limiter", "limiters"},
-    {&RedisExport::LeftOut::buckets, "leaky bucket", "leaky buckets"},
-    {&RedisExport::LeftOut::policies, "policy of limits", "policies of limits"},
-    {&RedisExport::LeftOut::ended_keys, "key whose time was over", "keys whose time was over"},
-    {&RedisExport::LeftOut::ended_fields, "field of a hash whose time was over",
-     "fields of hashes whose time was over"},
-};
-
 // On standard output, a line each.
 std::string Report(const std::string& path, const RedisExport& made, const LogState& loaded) {
   const RedisExport::Written& written = made.written();
@@ -103,13 +87,10 @@ std::string Report(const std::string& path, const RedisExport& made, const LogSt
   if (written.functions > 0)
     ConcatTo(text, "written: ", written.functions,
              written.functions == 1 ? " library of functions\n" : " libraries of functions\n");
-  RedisExport::LeftOut left = made.left_out();
+  LeftOut left = made.left_out();
   left.ended_keys += loaded.ended.keys;
   left.ended_fields += loaded.ended.fields;
-  for (const LeftOutRow& row : kLeftOutRows) {
-    if (const uint64_t count = left.*row.count)
-      ConcatTo(text, "left out: ", count, ' ', count == 1 ? row.one : row.many, '\n');
-  }
+  for (const std::string& what : LeftOutTexts(left)) ConcatTo(text, "left out: ", what, '\n');
   if (left.field_ends > 0)
     ConcatTo(text, "left out: ", left.field_ends, left.field_ends == 1 ? " deadline" : " deadlines",
              " of fields, in ", left.timed_hashes, left.timed_hashes == 1 ? " hash" : " hashes",

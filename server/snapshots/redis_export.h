@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "server/core/turn_clock.h"
+#include "server/snapshots/left_out.h"
 #include "server/snapshots/snapshot_writer.h"
 #include "storage/rdb/byte_sink.h"
 #include "storage/rdb/rdb_file_writer.h"
@@ -23,18 +24,6 @@ class RedisExport {
     uint64_t functions = 0;      // libraries
     int last_database = 0;       // the highest one that has keys
   };
-  struct LeftOut {
-    uint64_t locks = 0;  // that are held
-    uint64_t limiters = 0;
-    uint64_t buckets = 0;
-    uint64_t policies = 0;
-    uint64_t tokens = 0;        // of locks that were given back
-    uint64_t field_ends = 0;    // deadlines of fields
-    uint64_t timed_hashes = 0;  // which had them
-    uint64_t ended_keys = 0;
-    uint64_t ended_fields = 0;  // of hashes that are there
-  };
-
   // All of it outlives this.
   RedisExport(const SnapshotWriter::Source& source, const TurnClock& clock, ByteSink& sink);
   RedisExport(const RedisExport&) = delete;

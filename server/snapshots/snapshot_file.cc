@@ -2,23 +2,18 @@
 // ends. So a job shares the things that it needs, and they go with the last of both.
 #include "server/snapshots/snapshot_file.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
 
 // As rdb-save-incremental-fsync of Redis.
 constexpr uint64_t kSyncEveryBytes = 4 * 1024 * 1024;
-// Bytes handed to the worker at once, at least, while more comes; and those of a block. A block
-// never grows: that would copy it, into memory that the system still has to clear, in the midst of
-// a turn.
-constexpr size_t kJobBytes = 256 * 1024;
-// Blocks that are kept for what comes next. Memory that is had anew for each costs more than what
-// is written there: the system clears it page by page, and takes back what has gone.
-constexpr size_t kSpareBlocks = 8;
+// Bytes handed to the worker at once, at least, while more comes.
+constexpr size_t kJobBytes = PendingBlocks::kBlockBytes;
 
 }  // namespace
 
@@ -95,23 +90,10 @@ int SnapshotFile::Open() {
 int SnapshotFile::fault() const { return busy_ ? 0 : work_->fault; }
 
 bool SnapshotFile::Write(std::string_view bytes) {
-  if (pending_.empty() || pending_.back().capacity() - pending_.back().size() < bytes.size())
-    AddBlock(std::max(kJobBytes, bytes.size()));
-  pending_.back().append(bytes);
-  pending_bytes_ += bytes.size();
+  pending_.Append(bytes);
   waiting_ += bytes.size();
-  if (!busy_ && pending_bytes_ >= kJobBytes) StartJob();
+  if (!busy_ && pending_.bytes() >= kJobBytes) StartJob();
   return fault() == 0;
-}
-
-void SnapshotFile::AddBlock(size_t bytes) {
-  if (spare_.empty()) {
-    pending_.emplace_back();
-  } else {
-    pending_.push_back(std::move(spare_.back()));
-    spare_.pop_back();
-  }
-  pending_.back().reserve(bytes);
 }
 
 void SnapshotFile::Finish(Finished finished) {
@@ -122,8 +104,7 @@ void SnapshotFile::Finish(Finished finished) {
 
 void SnapshotFile::StartJob() {
   busy_ = true;
-  work_->blocks = std::exchange(pending_, {});
-  pending_bytes_ = 0;
+  work_->blocks = pending_.Take();
   work_->is_last = is_whole_;
   const std::shared_ptr<Work> work = work_;
   const auto done = [work] {
@@ -141,17 +122,12 @@ void SnapshotFile::StartJob() {
 
 void SnapshotFile::JobDone() {
   busy_ = false;
-  waiting_ = pending_bytes_;
-  for (std::string& block : std::exchange(work_->blocks, {})) {
-    if (spare_.size() == kSpareBlocks) break;
-    if (block.capacity() > 2 * kJobBytes) continue;  // it had one large value
-    block.clear();
-    spare_.push_back(std::move(block));
-  }
+  waiting_ = pending_.bytes();
+  pending_.Reuse(std::exchange(work_->blocks, {}));
   if (work_->is_last) {
     return std::exchange(finished_, {})(work_->fault);  // which may be the end of this
   }
-  if (is_whole_ || pending_bytes_ >= kJobBytes) StartJob();
+  if (is_whole_ || pending_.bytes() >= kJobBytes) StartJob();
 }
 
 }  // namespace sluice

@@ -16,6 +16,7 @@
 #include "storage/locks/lock.h"
 #include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_format.h"
+#include "storage/types/hash.h"
 
 namespace sluice {
 namespace {
@@ -45,6 +46,7 @@ SnapshotWriter::SnapshotWriter(const Source& source, const TurnClock& clock, con
       style_(style),
       context_{.now = clock.now(),
                .compress = style.compress,
+               .for_redis = style.for_redis,
                .use = UseOf(source.keyspace, style.writes_idle_times),
                .access_clock = source.keyspace.AccessSeconds(clock.now()),
                .access_count = source.keyspace.access_count()},
@@ -61,11 +63,15 @@ void SnapshotWriter::WriteHead() {
   writer_.Aux("used-mem", Int64Text(static_cast<int64_t>(style_.used_memory)));
   if (style_.stream) WriteStream(*style_.stream);
   writer_.Aux("aof-base", style_.is_base ? "1" : "0");
+  if (!style_.for_redis) WriteClock();
+  for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
+  style_.for_redis ? LeaveOutBeside() : WritePolicies();
+}
+
+void SnapshotWriter::WriteClock() {
   const LogClock clock = LogClockOf(clock_);
   writer_.Aux(kRdbClockField, Concat(clock.unix_offset_ms, ' ', clock.shift_ms, ' ',
                                      context_.now.unix_ms(), ' ', style_.boot));
-  for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
-  WritePolicies();
 }
 
 // Redis always writes a database.
@@ -77,12 +83,7 @@ void SnapshotWriter::WriteStream(const StreamPosition& stream) {
 
 void SnapshotWriter::WriteAll() {
   WriteHead();
-  const Now& now = context_.now;
-  source_.fences.ForEach([&](const LockName& name, int64_t token) {
-    if (source_.fences.Newest(name, now) == token) SaveFence(name, token);
-  });
-  EndCommands();
-  fences_are_given_ = true;
+  if (!fences_are_given_) WriteFences();
   Keyspace& keyspace = source_.keyspace;
   for (int db = 0; db < keyspace.databases(); ++db) {
     if (keyspace.made(db)) keyspace.db(db).ForEach([&](const Entry& entry) { Save(db, entry); });
@@ -92,14 +93,40 @@ void SnapshotWriter::WriteAll() {
 
 void SnapshotWriter::BeginImage() {
   WriteHead();
-  source_.fences.BeginImage(*this);
+  if (!fences_are_given_) source_.fences.BeginImage(*this);
   source_.keyspace.BeginImage(*this);
+}
+
+// False: the entry does not belong into the file. It is asked once an entry.
+bool SnapshotWriter::Holds(const Entry& entry) {
+  if (IsEndedLock(entry)) return false;
+  if (!style_.for_redis) return true;
+  switch (entry.type()) {
+    case ValueType::kLock:
+      return ++left_out_.locks, false;
+    case ValueType::kLimiter:
+      return ++left_out_.limiters, false;
+    case ValueType::kLeakyBucket:
+      return ++left_out_.buckets, false;
+    case ValueType::kHash:
+      return HoldsHash(static_cast<const Hash&>(entry.value()));
+    default:
+      return true;
+  }
+}
+
+// Of fields that are over nothing is written, and Redis refuses a hash of none.
+bool SnapshotWriter::HoldsHash(const Hash& hash) {
+  if (!hash.has_deadlines()) return true;
+  if (hash.CountLive(context_.now) == 0) return ++left_out_.ended_keys, false;
+  ++left_out_.timed_hashes;
+  return true;
 }
 
 void SnapshotWriter::Save(int db, const Entry& entry) {
   if (&entry == large_entry_ || !writer_.is_key_open()) {
     while (!SavePiece(db, entry)) continue;
-  } else if (!IsEndedLock(entry)) {
+  } else if (Holds(entry)) {
     WriteBefore(db, entry);
     writer_.Key(entry);
     ++keys_;
@@ -107,8 +134,8 @@ void SnapshotWriter::Save(int db, const Entry& entry) {
 }
 
 bool SnapshotWriter::SavePiece(int db, const Entry& entry) {
-  if (IsEndedLock(entry)) return true;
   if (large_) return !WritePiece(entry);
+  if (!Holds(entry)) return true;
   large_ = LargeValueWriter::Of(entry, context_, style_.large_bytes);
   WriteBefore(db, entry);
   ++keys_;
@@ -139,7 +166,8 @@ bool SnapshotWriter::WritePiece(const Entry& entry) {
 
 void SnapshotWriter::WriteBefore(int db, const Entry& entry) {
   if (db != db_) {
-    if (databases_.insert(db).second) {
+    // How many keys are left out is not known yet, and Redis makes room for all it is told of.
+    if (!style_.for_redis && databases_.insert(db).second) {
       const Database& database = source_.keyspace.db(db);
       writer_.BeginDatabase(static_cast<uint64_t>(db), database.size(), database.volatile_size());
     } else {
@@ -202,6 +230,20 @@ void SnapshotWriter::GiveFenceFirst(LockNameView name) {
   SaveFence(LockName(name), token);
   fences_given_first_.emplace(name.db, name.key);
   EndCommands();
+}
+
+void SnapshotWriter::WriteFences() {
+  source_.fences.ForEach([this](const LockName& name, int64_t token) {
+    if (source_.fences.Newest(name, context_.now) == token) SaveFence(name, token);
+  });
+  EndCommands();
+  fences_are_given_ = true;
+}
+
+void SnapshotWriter::LeaveOutBeside() {
+  left_out_.policies = source_.policies.size();
+  left_out_.tokens = source_.fences.size();
+  fences_are_given_ = true;
 }
 
 // A token is remembered of a lock that was given back: so it is said.

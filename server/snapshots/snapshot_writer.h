@@ -21,6 +21,7 @@
 #include "protocol/args.h"
 #include "scripting/functions.h"
 #include "server/core/turn_clock.h"
+#include "server/snapshots/left_out.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/policy.h"
 #include "storage/locks/fence.h"
@@ -29,6 +30,8 @@
 #include "storage/rdb/rdb_file_writer.h"
 
 namespace sluice {
+
+class Hash;
 
 class SnapshotWriter final : public EntrySaver, private FenceSaver {
  public:
@@ -43,7 +46,11 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     bool compress = true;
     bool checksum = true;
     bool is_base = false;  // of a log
-    std::string boot;      // the machine's
+    // Nothing but what redis-server 7.0 reads (RdbContext::for_redis), and no word of ours: keys of
+    // Redis's types, of hashes that have deadlines the fields. What is left out is counted. Keys
+    // stay that are over, and there: a replica keeps them until it is told of their end.
+    bool for_redis = false;
+    std::string boot;  // the machine's
     size_t used_memory = 0;
     std::optional<StreamPosition> stream;  // to replicas, at the instant; null: there is none
     bool writes_idle_times = false;  // of keys; how often they are used is written where it is kept
@@ -67,13 +74,19 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   uint64_t keys() const { return keys_; }
   uint64_t keys_at_first() const { return keys_at_first_; }
   uint64_t pieces() const { return pieces_; }  // of large values
+  const LeftOut& left_out() const { return left_out_; }
   // Bytes that wait in memory for a large value to end.
   size_t waiting_bytes() const { return writer_.waiting_bytes(); }
 
  private:
   void WriteHead();
   void WriteStream(const StreamPosition& stream);
+  void WriteClock();
   void WritePolicies();
+  void WriteFences();
+  void LeaveOutBeside();
+  bool Holds(const Entry& entry);
+  bool HoldsHash(const Hash& hash);
   void Save(int db, const Entry& entry) override;
   bool SavePiece(int db, const Entry& entry) override;
   // Writes the fields that stand before a key.
@@ -93,6 +106,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   std::unique_ptr<LargeValueWriter> large_;  // null: no value is being written in pieces
   const Entry* large_entry_ = nullptr;       // whose value that is
   uint64_t pieces_ = 0;
+  LeftOut left_out_;
   std::string commands_;     // that are not written yet
   std::set<int> databases_;  // of which the file has the size
   int db_ = -1;              // of the key before

@@ -1,5 +1,6 @@
-// See snapshots.h. A run ends in many ways: it is on disk, or the disk is at fault, or it is
-// cancelled, overtaken by SAVE, or goes with the server. All pass Ended or Abandon.
+// See snapshots.h. A run ends in many ways: it is whole, or the disk is at fault, or its readers
+// have left, or it is cancelled, overtaken by SAVE, or goes with the server. All pass Ended or
+// Abandon.
 //
 // How the share of the thread is kept: at snapshot-cpu-percent 30 a slice of 50 µs is followed by
 // 117 µs for others.
@@ -32,16 +33,19 @@ constexpr int64_t kRetrySeconds = 5;
 
 }  // namespace
 
-Snapshots::Run::Run(Snapshots& snapshots, Host* host, SnapshotFile::Names names, bool base)
-    : file(snapshots.on_.config.disk(), host, std::move(names),
-           snapshots.on_.config.settings().rdb_save_incremental_fsync),
-      writer(snapshots.on_.source, snapshots.on_.clock, snapshots.StyleOf(base), file),
-      is_base(base),
+Snapshots::Run::Run(Snapshots& snapshots, std::unique_ptr<SnapshotTarget> target, Purpose purpose,
+                    bool for_redis)
+    : target(std::move(target)),
+      writer(snapshots.on_.source, snapshots.on_.clock, snapshots.StyleOf(purpose, for_redis),
+             *this->target),
+      purpose(purpose),
+      for_redis(for_redis),
       changes(snapshots.changes()),
       begun_ns(snapshots.on_.clock.clock().TickNanos()) {}
 
 Snapshots::Snapshots(const Uses& uses)
     : on_(uses),
+      spool_memory_(uses.config.settings()),
       flushed_(uses.host, uses.clients, uses.blocked_clients),
       reads_(uses.host, uses.clients, uses.blocked_clients),
       saved_unix_s_(uses.clock.now().unix_s()) {
@@ -60,17 +64,32 @@ std::optional<std::string> Snapshots::OptionChanged(std::string_view option) {
 }
 
 // Each has a name of its own: the worker may still have the one before, that was given up.
-SnapshotFile::Names Snapshots::NamesOfFile() {
-  Disk& disk = on_.config.disk();
-  return {disk.Absolute(Concat("temp-", on_.process_id, "-", ++files_, ".rdb")),
-          disk.Absolute(on_.config.settings().dbfilename)};
+std::string Snapshots::TemporaryName() {
+  return on_.config.disk().Absolute(Concat("temp-", on_.process_id, "-", ++files_, ".rdb"));
 }
 
-SnapshotWriter::Style Snapshots::StyleOf(bool is_base) const {
+// `host` null: all is written before the call returns.
+std::unique_ptr<SnapshotTarget> Snapshots::FileOfSave(Host* host) {
+  Disk& disk = on_.config.disk();
+  const Settings& settings = on_.config.settings();
+  return std::make_unique<SnapshotFile>(
+      disk, host, SnapshotFile::Names{TemporaryName(), disk.Absolute(settings.dbfilename)},
+      settings.rdb_save_incremental_fsync);
+}
+
+std::unique_ptr<SnapshotTarget> Snapshots::FileOfBase(const std::string& path, Host* host) {
+  Disk& disk = on_.config.disk();
+  const std::string name = disk.Absolute(path);
+  return std::make_unique<SnapshotFile>(disk, host, SnapshotFile::Names{name, name},
+                                        on_.config.settings().rdb_save_incremental_fsync);
+}
+
+SnapshotWriter::Style Snapshots::StyleOf(Purpose purpose, bool for_redis) const {
   const Settings& settings = on_.config.settings();
   return {.compress = settings.rdbcompression,
           .checksum = settings.rdbchecksum,
-          .is_base = is_base,
+          .is_base = purpose == Purpose::kBase,
+          .for_redis = for_redis,
           .boot = BootIdOf(on_.config.disk()),
           .used_memory = on_.source.keyspace.memory_bytes(),
           .stream = on_.state.stream,
@@ -83,7 +102,7 @@ SnapshotWriter::Style Snapshots::StyleOf(bool is_base) const {
 
 int Snapshots::Begin(std::unique_ptr<Run>& run) {
   assert(can_begin());
-  if (const int fault = run->file.Open()) return fault;
+  if (const int fault = run->target->Open()) return fault;
   run_ = std::move(run);
   on_.locks.ImageBegins();
   run_->writer.BeginImage();
@@ -100,23 +119,22 @@ int Snapshots::Save() {
 int Snapshots::SaveNow() {
   if (saving()) Abandon();
   flushed_.Finish();  // it must not replace this file
-  Run run(*this, nullptr, NamesOfFile(), false);
+  Run run(*this, FileOfSave(nullptr), Purpose::kSave);
   const int fault = WriteNow(run);
   fault == 0 ? FileSaved(run.changes, run.writer.keys()) : FileFailed(fault);
   return fault;
 }
 
 int Snapshots::WriteBaseNow(const std::string& path) {
-  const std::string name = on_.config.disk().Absolute(path);
-  Run run(*this, nullptr, {name, name}, true);
+  Run run(*this, FileOfBase(path, nullptr), Purpose::kBase);
   return WriteNow(run);
 }
 
 int Snapshots::WriteNow(Run& run) {
-  int outcome = run.file.Open();
+  int outcome = run.target->Open();
   if (outcome != 0) return outcome;
   run.writer.WriteAll();
-  run.file.Finish([&outcome](int fault) { outcome = fault; });
+  run.target->Finish([&outcome](int fault) { outcome = fault; });
   return outcome;
 }
 
@@ -134,24 +152,23 @@ bool Snapshots::WriteTo(ByteSink& sink, std::string_view boot) {
 }
 
 void Snapshots::SaveInBackground() {
-  scheduled_ = false;
+  scheduled_ = 0;
   ++begun_;
   tried_unix_s_ = on_.clock.now().unix_s();
   on_.host.Log(LogLevel::kNotice, "Background saving started");
-  auto run = std::make_unique<Run>(*this, &on_.host, NamesOfFile(), false);
+  auto run = std::make_unique<Run>(*this, FileOfSave(&on_.host), Purpose::kSave);
   if (const int fault = Begin(run)) SavedInBackground(*run, fault);
 }
 
 void Snapshots::WriteBase(const std::string& path, Finished finished) {
-  const std::string name = on_.config.disk().Absolute(path);
-  auto run = std::make_unique<Run>(*this, &on_.host, SnapshotFile::Names{name, name}, true);
+  auto run = std::make_unique<Run>(*this, FileOfBase(path, &on_.host), Purpose::kBase);
   run->finished = std::move(finished);
   if (const int fault = Begin(run)) run->finished(fault);
 }
 
 bool Snapshots::Cancel() {
-  const bool any = saving() || scheduled_;
-  scheduled_ = false;
+  const bool any = saving() || is_scheduled();
+  scheduled_ = 0;
   if (saving()) {
     on_.host.Log(LogLevel::kWarning, "Background saving will be aborted due to user request");
     Abandon();
@@ -164,6 +181,16 @@ void Snapshots::Abandon() {
   run_->writer.Abandon();
   run_.reset();
   on_.snapshot_barrier.End();
+}
+
+void Snapshots::MakeWayForBase() {
+  if (!saving() && !syncing()) return;
+  on_.host.Log(LogLevel::kWarning,
+               saving() ? "Background saving begins anew: the log needs a base first"
+                        : "A snapshot for replicas is given up: the log needs a base "
+                          "first");
+  if (saving()) Schedule();
+  Abandon();
 }
 
 EndWords EndWords::Of(std::string_view words) {
@@ -185,7 +212,7 @@ bool Snapshots::PrepareEnd(const EndWords& words) {
 
 bool Snapshots::Slice(bool quiet) {
   const int64_t begin_ns = on_.clock.clock().TickNanos();
-  if (run_) on_.snapshot_barrier.Saved(waiting_bytes() > on_.config.settings().snapshot_memory_max);
+  if (run_) on_.snapshot_barrier.Saved(waiting_bytes() > waiting_bytes_max());
   // A client that waits for a value to be saved has work, too.
   const bool hurries = quiet || is_awaited();
   if (!MayWalk() || (!hurries && begin_ns < next_slice_ns_)) return false;
@@ -203,10 +230,17 @@ bool Snapshots::Slice(bool quiet) {
 // False: there is nothing to do, or it has to wait for the disk.
 bool Snapshots::MayWalk() const {
   if (!run_) return busy();
-  const size_t full = on_.config.settings().snapshot_memory_max;
+  const size_t full = waiting_bytes_max();
   const size_t most = is_awaited() ? full : std::min(kWaitingBytesMax, full / 2);
-  return !run_->is_walked && run_->file.waiting_bytes() <= most &&
+  return !run_->is_walked && run_->target->waiting_bytes() <= most &&
          on_.clock.now().ms() >= delayed_until_ms_;
+}
+
+// What spools keep, which nobody waits for, comes first: at most half, unless the bound has just
+// been lowered.
+size_t Snapshots::waiting_bytes_max() const {
+  const uint64_t all = on_.config.settings().snapshot_memory_max;
+  return all - std::min<uint64_t>(all, spool_memory_.taken());
 }
 
 // By clients, or by what ends by itself: a lease, a key.
@@ -226,8 +260,7 @@ void Snapshots::Walk() {
     on_.source.keyspace.ImageSlice(on_.clock.now(), kKeysPerStep);
   } else if (!run_->writer.Slice(kKeysPerStep)) {
     WalkEnded();
-  } else if (!run_->writer.ok()) {
-    const int fault = run_->file.fault();
+  } else if (const int fault = run_->target->fault(); fault != 0 || !run_->writer.ok()) {
     Ended(fault != 0 ? fault : EIO);
   }
 }
@@ -236,7 +269,7 @@ void Snapshots::WalkEnded() {
   run_->is_walked = true;
   on_.snapshot_barrier.End();
   run_->writer.End();
-  run_->file.Finish([this](int fault) { Ended(fault); });
+  run_->target->Finish([this](int fault) { Ended(fault); });
 }
 
 int64_t Snapshots::NextWork() const {
@@ -246,14 +279,15 @@ int64_t Snapshots::NextWork() const {
   return delayed_until_ms_;
 }
 
-// The file tells this in the midst of its own doing: the run goes when that is over.
+// The target tells this in the midst of its own doing: the run goes when that is over.
 void Snapshots::Ended(int fault) {
   const std::unique_ptr<Run> run = std::move(run_);
   if (fault != 0) {
     run->writer.Abandon();
     on_.snapshot_barrier.End();
   }
-  if (!run->is_base) SavedInBackground(*run, fault);
+  if (run->purpose == Purpose::kSave) SavedInBackground(*run, fault);
+  if (run->purpose == Purpose::kSync) Synced(*run, fault);
   if (run->finished) run->finished(fault);
 }
 
@@ -291,6 +325,54 @@ void Snapshots::ReadSaved(CommandCall& call, uint64_t offset, size_t bytes) {
                .bytes = bytes});
 }
 
+// --- for replicas
+
+std::unique_ptr<SnapshotSpool> Snapshots::NewSpool() {
+  return std::make_unique<SnapshotSpool>(on_.config.disk(), on_.host.background(), TemporaryName(),
+                                         spool_memory_);
+}
+
+void Snapshots::Enqueue(Sync sync) { syncs_.push_back({++last_wish_, std::move(sync)}); }
+
+void Snapshots::BeginNextSync() {
+  std::erase_if(syncs_,
+                [](const WaitingSync& waiting) { return waiting.sync.spool->is_deserted(); });
+  if (syncs_.empty() || !can_begin() || on_.state.loading) return;
+  if (is_scheduled() && scheduled_ < syncs_.front().wish) return;
+  Sync next = std::move(syncs_.front().sync);
+  syncs_.pop_front();
+  BeginSync(std::move(next));
+}
+
+void Snapshots::BeginSync(Sync sync) {
+  auto run = std::make_unique<Run>(*this, std::move(sync.spool), Purpose::kSync, sync.for_redis);
+  if (const int fault = Begin(run)) return Synced(*run, fault);
+  on_.host.Log(LogLevel::kNotice, "A snapshot for replicas is being made");
+  if (sync.begun) sync.begun();
+}
+
+void Snapshots::Synced(const Run& run, int fault) {
+  if (fault == ECANCELED) {
+    return on_.host.Log(LogLevel::kNotice, "A snapshot for replicas is given up: none reads it");
+  }
+  if (fault != 0) {
+    return on_.host.Log(LogLevel::kWarning, Concat("A snapshot for replicas could not be made: ",
+                                                   std::strerror(fault)));
+  }
+  on_.host.Log(LogLevel::kNotice,
+               Concat("A snapshot for replicas is made: ", run.writer.keys(), " keys"));
+  if (!run.for_redis) return;
+  left_out_ = run.writer.left_out();
+  std::string text;
+  for (const std::string& what : LeftOutTexts(left_out_))
+    ConcatTo(text, text.empty() ? "" : ", ", what);
+  if (left_out_.timed_hashes > 0)
+    ConcatTo(text, text.empty() ? "" : ", ", "deadlines of fields of ", left_out_.timed_hashes,
+             left_out_.timed_hashes == 1 ? " hash" : " hashes");
+  if (!text.empty())
+    on_.host.Log(LogLevel::kNotice, Concat("It leaves out what Redis cannot hold: ", text));
+}
+
 // --- FLUSHALL
 
 std::string Snapshots::BytesOfAll() const {
@@ -298,7 +380,7 @@ std::string Snapshots::BytesOfAll() const {
     bool Write(std::string_view more) override { return text.append(more), true; }
     std::string text;
   } bytes;
-  SnapshotWriter::Style style = StyleOf(/*is_base=*/false);
+  SnapshotWriter::Style style = StyleOf(Purpose::kSave);
   style.stream.reset();  // which has not been told of the flush yet
   SnapshotWriter(on_.source, on_.clock, style, bytes).WriteAll();
   return std::move(bytes.text);
@@ -357,14 +439,15 @@ const SavePoint* Snapshots::ReachedSavePoint() const {
 }
 
 void Snapshots::EverySecond() {
-  if (on_.state.loading || !can_begin()) return;
-  if (const SavePoint* const point = ReachedSavePoint()) {
+  if (on_.state.loading) return;
+  const SavePoint* const point = ReachedSavePoint();
+  if (point && syncing()) Schedule();  // ahead of syncs that come behind it
+  if (!can_begin() || (!point && !is_scheduled())) return;
+  if (!syncs_.empty() && (!is_scheduled() || syncs_.front().wish < scheduled_)) return;
+  if (point)
     on_.host.Log(LogLevel::kNotice,
                  Concat(point->changes, " changes in ", point->seconds, " seconds. Saving..."));
-    SaveInBackground();
-  } else if (scheduled_) {
-    SaveInBackground();
-  }
+  SaveInBackground();
 }
 
 int64_t Snapshots::running_s() const {

@@ -3,11 +3,8 @@
 // the writer makes, redis-check-rdb finds sound, and redis-server loads it when none of our types
 // is in it.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,32 +15,10 @@
 #include "tests/support/rdb_samples.h"
 #include "tests/support/rdb_world.h"
 #include "tests/support/redis_process.h"
+#include "tests/support/temporary_folder.h"
 
 namespace sluice {
 namespace {
-
-std::string FileText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-class Folder {
- public:
-  Folder() {
-    char pattern[] = "/tmp/sluice-rdb-XXXXXX";
-    if (mkdtemp(pattern)) path_ = pattern;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string Write(const std::string& name, std::string_view bytes) const {
-    const std::string path = path_ + '/' + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // EVAL lines make what takes many commands; each type is made small and large.
 constexpr std::string_view kMakers[] = {
@@ -181,7 +156,7 @@ TEST(RdbFiles, OfOursAreSoundToRedisCheckRdb) {
   for (const bool checksum : {true, false}) {
     RdbWorld world;
     Fill(world, true);
-    const Folder folder;
+    const TemporaryFolder folder;
     const std::string path = folder.Write("dump.rdb", world.Save(checksum));
     const std::string said = folder.path() + "/said";
     const int status = std::system(("redis-check-rdb " + path + " > " + said).c_str());
@@ -193,7 +168,7 @@ TEST(RdbFiles, OfOursAreSoundToRedisCheckRdb) {
 TEST(RdbFiles, OfOursAreLoadedByRedis) {
   RdbWorld world, copy, unmarked;
   Fill(world, false);
-  const Folder folder;
+  const TemporaryFolder folder;
   folder.Write("dump.rdb", world.Save());
   const RedisProcess redis({"--dir", folder.path()});
   ASSERT_TRUE(redis.running());

@@ -164,6 +164,9 @@ class MemoryDisk : public Disk {
     return path.starts_with('/') ? path : "/" + path;
   }
 
+  // Files that are open, and have no name any more.
+  size_t nameless() const { return unlinked_.size(); }
+
   // Somebody removes a file, under those who have it open, and that is on disk.
   void RemoveFile(const std::string& path) {
     Unlink(path);

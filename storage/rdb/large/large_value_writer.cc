@@ -102,16 +102,13 @@ class LargeSortedSetWriter final : public LargeValueWriter {
   size_t left_;
 };
 
-// Fields that are over, but there, are written too: see WriteRdbFileValue.
+// Without deadlines of fields.
 class LargeHashWriter final : public LargeValueWriter {
  public:
   LargeHashWriter(const Hash& hash, const RdbContext& context, size_t few)
-      : LargeValueWriter(context.compress),
-        hash_(hash),
-        now_(BeforeAllDeadlines(context.now)),
-        few_(few) {
+      : LargeValueWriter(context.compress), hash_(hash), now_(context.now), few_(few) {
     out().Type(RdbType::kHash);
-    out().Length(hash.size());
+    out().Length(hash.CountLive(now_));
   }
 
  private:
@@ -130,7 +127,7 @@ class LargeHashWriter final : public LargeValueWriter {
   uint64_t cursor_ = 0;
 };
 
-// With deadlines of fields.
+// With them. Fields that are over, but there, are written too: see WriteRdbFileValue.
 class LargeTimedHashWriter final : public LargeValueWriter {
  public:
   LargeTimedHashWriter(const Hash& hash, const RdbContext& context, size_t few)
@@ -194,7 +191,8 @@ const T& ValueOf(const Entry& entry) {
 std::unique_ptr<LargeValueWriter> WriterOfHash(const Hash& hash, const RdbContext& context,
                                                size_t few) {
   if (hash.Encoding() == "listpack") return nullptr;
-  if (hash.has_deadlines()) return std::make_unique<LargeTimedHashWriter>(hash, context, few);
+  if (hash.has_deadlines() && !context.for_redis)
+    return std::make_unique<LargeTimedHashWriter>(hash, context, few);
   return std::make_unique<LargeHashWriter>(hash, context, few);
 }
 

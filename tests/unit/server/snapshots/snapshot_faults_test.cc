@@ -218,11 +218,6 @@ std::string FileOfAModule() {
   return SealedRdb(parts);
 }
 
-bool Logged(const TestEngine& server, const std::string& words) {
-  return std::ranges::any_of(
-      server.log(), [&](const std::string& line) { return line.find(words) != std::string::npos; });
-}
-
 TEST(SnapshotFaults, AnUnknownModuleRefusesTheFileByName) {
   MemoryDisk disk;
   disk.files["/dump.rdb"] = FileOfAModule();

@@ -1,6 +1,7 @@
 // What tests of snapshots share: servers on a disk that outlives them, and what is on it.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,11 @@ inline std::string Info(TestEngine& server, const std::string& field) {
   if (at == std::string::npos) return "none";
   const size_t begin = at + field.size() + 1;
   return text.substr(begin, text.find('\r', begin) - begin);
+}
+
+inline bool Logged(const TestEngine& server, const std::string& words) {
+  return std::ranges::any_of(
+      server.log(), [&](const std::string& line) { return line.find(words) != std::string::npos; });
 }
 
 inline bool AnyTemporary(const MemoryDisk& disk) {
