@@ -80,6 +80,9 @@ enum CommandFlag : uint32_t {
   kNotQueued = 1u << 24,     // runs at once inside MULTI (EXEC, DISCARD, MULTI, WATCH, QUIT, RESET)
   kTellsHealth = 1u << 25,   // refused while writes are, as a monitor hears of it so: PING
   kInSubscriber = 1u << 26,  // allowed in a RESP2 subscriber's context
+  // No command of redis-server 7.0: as an effect it reaches replicas in an envelope, as a
+  // redis-server among them would drop its transaction for it. For commands that change something.
+  kNotInRedis70 = 1u << 27,
   kSystem = 1u << 28,        // COMMAND DOCS calls it a "syscmd"
   kEndsMulti = 1u << 29,     // refused inside MULTI, it ends that all the same (EXEC)
   kOnlyReplayed = 1u << 30,  // an effect that no client may send: see Session::replays
@@ -337,6 +340,19 @@ struct CommandCall : Request {
   }
   void ReplaceWith(Args command, EffectTime time = EffectTime::kAsItIs) const {
     effects.ReplaceWith(command, time);
+  }
+  // As ReplaceWith, of what has put a value that Redis cannot hold (IsOurs) under a key.
+  void ReplaceForSluice(Args command, EffectTime time = EffectTime::kAsItIs) const {
+    effects.ReplaceForSluice(command, time);
+  }
+  // For replicas alone, before what this command is replaced with: steps that bring a redis-server
+  // to what it can hold of the outcome, and that a Sluice may take as well.
+  void StepForRedis(const Database& in, std::initializer_list<std::string_view> command,
+                    EffectTime time = EffectTime::kAsItIs) const {
+    StepForRedis(in, Args(command.begin(), command.size()), time);
+  }
+  void StepForRedis(const Database& in, Args command, EffectTime time = EffectTime::kAsItIs) const {
+    if (effects.wanted(kToStream)) effects.Add(in.index(), command, time, kToStream);
   }
   // The request has changed nothing, but replicas are to run it, too; the log does not hear of it.
   void ForStreamAlone() const { effects.ReplaceWith(args, EffectTime::kAsItIs, kToStream); }

@@ -22,14 +22,14 @@ void Effects::set_sink(EffectTarget target, EffectSink* sink) {
   sinks_ = static_cast<EffectTargets>(sink ? sinks_ | target : sinks_ & ~target);
 }
 
-void Effects::Add(int db, Args command, EffectTime time, EffectTargets targets) {
+void Effects::Give(const Telling& telling, EffectTargets targets) {
   const EffectTargets open = Open(targets);
   for (Outlet& outlet : outlets_) {
     if (!(open & outlet.target)) continue;
     if (depth_ > 0) {
-      outlet.Add(db, command, time);
+      outlet.Add(telling);
     } else {
-      outlet.sink->Effect(db, command, time);  // outside of commands each stands alone
+      outlet.Tell(telling);  // outside of commands each stands alone
     }
   }
 }
@@ -46,7 +46,7 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
         // Nothing follows: no need to hold it.
         outlet.sink->Effect(db, verbatim, EffectTime::kAsItIs);
       } else {
-        outlet.Add(db, verbatim, EffectTime::kAsItIs);
+        outlet.Add({db, verbatim, EffectTime::kAsItIs, /*for_sluice=*/false});
       }
     }
     if (is_outermost) outlet.End();
@@ -55,16 +55,24 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
 
 // --- one target
 
+void Effects::Outlet::Tell(const Telling& telling) const {
+  if (telling.for_sluice) {
+    sink->EffectForSluice(telling.db, telling.command, telling.time);
+  } else {
+    sink->Effect(telling.db, telling.command, telling.time);
+  }
+}
+
 // Three states: nothing told yet (hold it back), one held (now there is a group), a group that is
 // open.
-void Effects::Outlet::Add(int db, Args command, EffectTime time) {
-  if (told == Told::kNothing) return Hold(db, command, time);
+void Effects::Outlet::Add(const Telling& telling) {
+  if (told == Told::kNothing) return Hold(telling);
   if (told == Told::kHeldOne) {
     told = Told::kGroup;
     sink->GroupBegin();
     TellHeld();
   }
-  sink->Effect(db, command, time);
+  Tell(telling);
 }
 
 void Effects::Outlet::End() {
@@ -74,13 +82,14 @@ void Effects::Outlet::End() {
 }
 
 // Copied, since the views of a handler end with it.
-void Effects::Outlet::Hold(int db, Args command, EffectTime time) {
+void Effects::Outlet::Hold(const Telling& telling) {
   told = Told::kHeldOne;
-  held.db = db;
-  held.time = time;
+  held.db = telling.db;
+  held.time = telling.time;
+  held.for_sluice = telling.for_sluice;
   held.bytes.clear();
   held.ends.clear();
-  for (const std::string_view word : command) {
+  for (const std::string_view word : telling.command) {
     held.bytes.append(word);
     held.ends.push_back(held.bytes.size());
   }
@@ -94,7 +103,7 @@ void Effects::Outlet::TellHeld() {
     words.push_back(std::string_view(held.bytes).substr(begin, end - begin));
     begin = end;
   }
-  sink->Effect(held.db, words, held.time);
+  Tell({held.db, words, held.time, held.for_sluice});
   if (held.bytes.capacity() > kHeldBytesKept) held = {};
 }
 

@@ -27,10 +27,11 @@
 
 namespace sluice {
 
-// The kind of moment that an effect names: a Unix time for good, or one of engine time that is
-// written as one, and feels no step of the wall clock. Without a moment, or where the command can
-// only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it is as it is.
-enum class EffectTime : uint8_t { kAsItIs, kRelative };
+// The kind of deadline that an effect names: a Unix time for good (kAbsolute), or one of engine
+// time that is written as one, and feels no step of the wall clock (kRelative). Without a deadline,
+// or where the command can only mean engine time (LOCK.RESTORE, LIMIT.TAKE AT, LBUCKET.COUNTAT), it
+// is as it is.
+enum class EffectTime : uint8_t { kAsItIs, kRelative, kAbsolute };
 
 // Where effects go, as bits of a mask.
 enum EffectTarget : uint8_t {
@@ -45,6 +46,9 @@ class EffectSink {
  public:
   virtual ~EffectSink() = default;
   virtual void Effect(int db, Args command, EffectTime time) = 0;
+  // The same of a command that Redis knows, where the value is one that only a Sluice can hold (a
+  // limiter that is renamed).
+  virtual void EffectForSluice(int db, Args command, EffectTime time) { Effect(db, command, time); }
   // Around at least two effects; groups do not nest.
   virtual void GroupBegin() = 0;  // MULTI
   virtual void GroupEnd() = 0;    // EXEC
@@ -69,6 +73,12 @@ class Effects {
     if (wanted(targets)) [[unlikely]]
       Add(db_, command, time, targets);
   }
+  // The same of what only a Sluice can follow: see EffectSink::EffectForSluice.
+  void ReplaceForSluice(Args command, EffectTime time) {
+    replaced_ = true;
+    if (wanted()) [[unlikely]]
+      Give({db_, command, time, /*for_sluice=*/true}, kToAll);
+  }
   void Nothing() { replaced_ = true; }
 
   // Whether what handlers say of their changes is true.
@@ -87,7 +97,9 @@ class Effects {
   }
   // An effect outside any command (an expiry) or into another database than the client's.
   void Add(int db, Args command, EffectTime time = EffectTime::kAsItIs,
-           EffectTargets targets = kToAll);
+           EffectTargets targets = kToAll) {
+    Give({db, command, time, /*for_sluice=*/false}, targets);
+  }
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
@@ -99,10 +111,18 @@ class Effects {
  private:
   // How much is told of the command that runs, with all that it runs.
   enum class Told : uint8_t { kNothing, kHeldOne, kGroup };
+  // An effect on its way to a sink.
+  struct Telling {
+    int db;
+    Args command;
+    EffectTime time;
+    bool for_sluice;
+  };
   // An effect that waits for a second one. Its memory is used again.
   struct Held {
     int db = 0;
     EffectTime time = EffectTime::kAsItIs;
+    bool for_sluice = false;
     std::string bytes;         // of all words
     std::vector<size_t> ends;  // of each in `bytes`
   };
@@ -112,9 +132,10 @@ class Effects {
     Told told = Told::kNothing;
     Held held;
 
-    void Hold(int db, Args command, EffectTime time);
+    void Tell(const Telling& telling) const;
+    void Hold(const Telling& telling);
     void TellHeld();
-    void Add(int db, Args command, EffectTime time);
+    void Add(const Telling& telling);
     void End();
   };
 
@@ -122,6 +143,7 @@ class Effects {
   EffectTargets Open(EffectTargets targets) const {
     return muted_ ? 0 : static_cast<EffectTargets>(targets & targets_ & sinks_);
   }
+  void Give(const Telling& telling, EffectTargets targets);
   void Tell(int db, bool changed, Args verbatim);
 
   EffectTargets sinks_ = 0;  // the targets that have one

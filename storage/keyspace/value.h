@@ -27,6 +27,9 @@ enum class ValueType : uint8_t {
   kLock,  // ours
 };
 
+// Whether no Redis can hold it.
+constexpr bool IsOurs(ValueType type) { return type >= ValueType::kLimiter; }
+
 // The word that TYPE answers: "string", "zset", "leakybucket" ...
 std::string_view TypeName(ValueType type);
 

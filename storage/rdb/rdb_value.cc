@@ -234,12 +234,24 @@ std::string WriteDump(const Entry& entry, const RdbContext& context) {
   return dump;
 }
 
+std::string WriteDumpForRedis70(const Entry& entry, RdbContext context) {
+  assert(!IsOurs(entry.type()));
+  context.for_redis = true;
+  std::string dump;
+  WriteRdbFileValue(entry, context, dump);
+  CloseDump(dump, kRdbVersion);
+  return dump;
+}
+
+uint16_t DumpVersion(std::string_view dump) {
+  return static_cast<uint16_t>(LittleEndian(dump.substr(dump.size() - kRdbFooterBytes, 2)));
+}
+
 // A dump of a newer server is refused whole: its forms may not be known.
 bool IsDump(std::string_view dump) {
   if (dump.size() < kRdbFooterBytes) return false;
   const size_t crc_at = dump.size() - sizeof(uint64_t);
-  const size_t version_at = dump.size() - kRdbFooterBytes;
-  return LittleEndian(dump.substr(version_at, 2)) <= kRdbVersionMax &&
+  return DumpVersion(dump) <= kRdbVersionMax &&
          LittleEndian(dump.substr(crc_at)) == Crc64(dump.substr(0, crc_at));
 }
 

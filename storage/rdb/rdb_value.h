@@ -54,6 +54,11 @@ Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadlin
 // --- a dump: such a value with version and checksum
 
 std::string WriteDump(const Entry& entry, const RdbContext& context);
+// The same as Redis 7.0 can hold it: fields' deadlines are left out. Requires: the value is none of
+// ours.
+std::string WriteDumpForRedis70(const Entry& entry, RdbContext context);
+// The version that a dump says it is of. Requires: IsDump(dump).
+uint16_t DumpVersion(std::string_view dump);
 // Whether its frame is sound: of a version that is known, and with the right checksum.
 bool IsDump(std::string_view dump);
 // Null where there is no value; `all_ended`: of a hash, as all of its fields have ended. Requires:

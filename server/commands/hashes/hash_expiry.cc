@@ -154,7 +154,7 @@ constexpr CommandRow ExpireRow(std::string_view name, Handler run, std::string_v
                                std::string_view summary) {
   return {.name = name,
           .arity = -6,
-          .flags = kWrite | kDenyOom | kFast,
+          .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
           .keys = KeyAt(1, kKeyRw | kKeyUpdate),
           .run = run,
           .usage = usage,
@@ -188,7 +188,7 @@ constexpr CommandRow kHashExpiryListed[] = {
             "The Unix times in seconds at which fields end; -1: never, -2: no field."),
     {.name = "HPERSIST",
      .arity = -5,
-     .flags = kWrite | kFast,
+     .flags = kNotInRedis70 | kWrite | kFast,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate),
      .run = HPersist,
      .usage = "key fields=<FIELDS numfields field [field ...]>",

@@ -59,6 +59,14 @@ size_t ReadFields(CommandCall& call, size_t at, std::string_view count_fault) {
 
 // --- changes of several fields
 
+void RecordFieldsEnd(const CommandCall& call, Args names, const Deadline& deadline) {
+  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
+  const std::string count = Int64Text(static_cast<int64_t>(names.size()));
+  std::vector<std::string_view> command = {"HPEXPIREAT", call.args[1], unix_ms, "FIELDS", count};
+  command.insert(command.end(), names.begin(), names.end());
+  call.ReplaceWith(Args(command), EffectTimeOf(deadline));
+}
+
 // Opening is what WATCH and the log see, so a request that changes no field leaves no trace.
 Hash& FieldEdit::Opened() {
   if (!opened_.entry) opened_ = OpenFound(call_, key_, found_);

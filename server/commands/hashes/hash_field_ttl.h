@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/args.h"
 #include "server/commands/hashes/hash_access.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -37,6 +38,9 @@ inline constexpr std::string_view kNoFields =
 // after an error has been answered.
 size_t ReadFields(CommandCall& call, size_t at,
                   std::string_view count_fault = "ERR Number of fields must be a positive integer");
+
+// The effect that these fields, which are there, end then. Requires: call.wants_effects().
+void RecordFieldsEnd(const CommandCall& call, Args names, const Deadline& deadline);
 
 // The answers of a field to a command about its end.
 enum FieldAnswer : int64_t { kNoField = -2, kNoEnd = -1, kNotMet = 0, kDone = 1, kDeleted = 2 };

@@ -7,11 +7,13 @@
 //   command     event                    effect
 //   HGETDEL     hdel (and del)           HDEL key field ...
 //   HGETEX      hexpire or hpersist      HPEXPIREAT or HPERSIST; HDEL where the time has passed
-//   HSETEX      hset, hexpire            HSETEX ... PXAT ms, or HSET and HSETEX KEEPTTL
+//   HSETEX      hset, hexpire            HSET, then HPEXPIREAT for the fields that have an end
 
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/text/concat.h"
@@ -204,50 +206,40 @@ bool ConditionHolds(CommandCall& call, const Typed<Hash>& found, const SetOption
   return true;
 }
 
-// Tells what HSETEX did, as effects. With KEEPTTL it splits: a field that was not there, or was
-// over, has no time to live now, and a replay may still meet the old one.
+// Tells what HSETEX did, as effects: HSET, which Redis 7.0 knows too and which takes the fields'
+// ends away, and then the ends that they have.
 class SetExEffects {
  public:
   SetExEffects(CommandCall& call, const SetOptions& options) : call_(call), options_(options) {}
 
-  // To be called before the pair at `i` of the arguments is set: only then it can be seen whether
-  // the field was there.
+  // To be called before the pair at `i` of the arguments is set: only then it can be seen which end
+  // the field keeps. One that is not there, or is over, has none.
   void Setting(const Hash& hash, size_t i) {
-    if (!call_.wants_effects()) return;
-    // A field that was not there, or was over, has no end to keep.
-    const bool keeps = options_.keep_ttl && hash.Has(call_.args[i], call_.now);
-    auto& pairs = keeps || !options_.keep_ttl ? pairs_ : cleared_;
-    pairs.insert(pairs.end(), {call_.args[i], call_.args[i + 1]});
+    if (!options_.keep_ttl || !call_.wants_effects()) return;
+    FieldValue field;
+    if (!hash.Get(call_.args[i], call_.now, field) || field.deadline.none()) return;
+    kept_.emplace_back(call_.args[i], field.deadline);
   }
 
+  // FXX and FNX are left out: the condition held.
   void Tell() {
     if (!call_.wants_effects()) return;
-    if (!cleared_.empty()) {
-      std::vector<std::string_view> command = {"HSET", call_.args[1]};
-      command.insert(command.end(), cleared_.begin(), cleared_.end());
-      call_.ReplaceWith(command);
+    std::vector<std::string_view> command = {"HSET", call_.args[1]};
+    const Args pairs = call_.args.subspan(options_.first);
+    command.insert(command.end(), pairs.begin(), pairs.end());
+    call_.ReplaceWith(command);
+    if (options_.deadline) {
+      std::vector<std::string_view> names;
+      for (size_t i = 0; i < pairs.size(); i += 2) names.push_back(pairs[i]);
+      RecordFieldsEnd(call_, names, *options_.deadline);
     }
-    if (!pairs_.empty()) TellPairs();
+    for (const auto& [name, deadline] : kept_) RecordFieldsEnd(call_, {&name, 1}, deadline);
   }
 
  private:
-  // A new time is absolute in the log. FXX and FNX are left out: the condition held.
-  void TellPairs() {
-    std::vector<std::string_view> command = {"HSETEX", call_.args[1]};
-    const std::string unix_ms =
-        options_.deadline ? Int64Text(options_.deadline->UnixMs(call_.now)) : std::string();
-    if (options_.deadline) command.insert(command.end(), {"PXAT", unix_ms});
-    if (options_.keep_ttl) command.push_back("KEEPTTL");
-    const std::string count = Int64Text(static_cast<int64_t>(pairs_.size() / 2));
-    command.insert(command.end(), {"FIELDS", count});
-    command.insert(command.end(), pairs_.begin(), pairs_.end());
-    call_.ReplaceWith(command, EffectTimeOf(options_.deadline.value_or(Deadline::None())));
-  }
-
   CommandCall& call_;
   const SetOptions& options_;
-  std::vector<std::string_view> pairs_;
-  std::vector<std::string_view> cleared_;
+  std::vector<std::pair<std::string_view, Deadline>> kept_;
 };
 
 // All pairs have a time that has passed: what was there goes, and what was not does not come. Sends
@@ -300,14 +292,14 @@ void HSetEx(CommandCall& call) {
 constexpr CommandRow kHashFieldsListed[] = {
     {.name = "HGETDEL",
      .arity = -5,
-     .flags = kWrite | kFast,
+     .flags = kNotInRedis70 | kWrite | kFast,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyDelete),
      .run = HGetDel,
      .usage = "key fields=<FIELDS numfields field [field ...]>",
      .summary = "The values of fields, which are removed."},
     {.name = "HGETEX",
      .arity = -5,
-     .flags = kWrite | kFast,
+     .flags = kNotInRedis70 | kWrite | kFast,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = HGetEx,
      .usage = "key [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "
@@ -315,7 +307,7 @@ constexpr CommandRow kHashFieldsListed[] = {
      .summary = "The values of fields, which get another end."},
     {.name = "HSETEX",
      .arity = -6,
-     .flags = kWrite | kDenyOom | kFast,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate),
      .run = HSetEx,
      .usage = "key [FNX | FXX] [EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT "

@@ -6,7 +6,7 @@
 //   command        missing field   event           effect
 //   HSET HMSET     made            hset            itself
 //   HSETNX         made            hset            HSET key field value
-//   HINCRBY        0               hincrby         HSET, or HSETEX KEEPTTL if the field has an end
+//   HINCRBY        0               hincrby         HSET, and HPEXPIREAT if the field has an end
 //   HINCRBYFLOAT   0               hincrbyfloat    the same
 //   HDEL           not counted     hdel, del       itself
 //   HGET           null
@@ -18,6 +18,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/hashes/hash_access.h"
+#include "server/commands/hashes/hash_field_ttl.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -91,8 +92,8 @@ void HDel(CommandCall& call) {
 
 // --- counting
 
-// The field's deadline stays, as a key's does under INCR. So the effect has two forms: HSET would
-// end it in a replay.
+// The field's deadline stays, as a key's does under INCR. HSET takes it away, so that it is said
+// anew.
 void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std::string_view text,
                 std::string_view event) {
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
@@ -100,11 +101,10 @@ void StoreCount(CommandCall& call, HashedKey key, const Typed<Hash>& found, std:
   CloseTyped(call, hash, kNotifyHash, event);
   // The sum, not the increment: a replay may meet a field that had ended here, or shorter floats.
   if (!call.wants_effects()) return;
+  call.ReplaceWith({"HSET", key.bytes, call.args[2], text});
   FieldValue kept;
   if (hash->Get(call.args[2], call.now, kept) && !kept.deadline.none()) {
-    call.ReplaceWith({"HSETEX", key.bytes, "KEEPTTL", "FIELDS", "1", call.args[2], text});
-  } else {
-    call.ReplaceWith({"HSET", key.bytes, call.args[2], text});
+    RecordFieldsEnd(call, call.args.subspan(2, 1), kept.deadline);
   }
 }
 

@@ -96,13 +96,35 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
   return Deadline::Steady(is_far ? INT64_MAX : at_ms);
 }
 
+// A value that was put under the key.
+struct Restored {
+  const Entry& entry;
+  Deadline deadline;
+  bool over_redis;  // a value that Redis can hold was there
+};
+
 // ABSTTL and keys without an end are their own effect. Otherwise the time becomes an absolute one,
 // and REPLACE frees the replay from asking what stands there.
-void Record(CommandCall& call, const RestoreArgs& args, const Deadline& deadline) {
-  if (!call.wants_effects() || deadline.none() || args.absolute) return;
-  call.ReplaceWith({"RESTORE", call.args[1], Int64Text(deadline.UnixMs(call.now)), call.args[3],
-                    "REPLACE", "ABSTTL"},
-                   EffectTimeOf(deadline));
+void Record(CommandCall& call, const RestoreArgs& args, const Restored& restored) {
+  if (!call.wants_effects()) return;
+  const auto& [entry, deadline, over_redis] = restored;
+  const bool is_ours = IsOurs(entry.type());
+  const bool loses_ends = !is_ours && RdbVersionOf(entry) > kRdbVersion;  // a hash whose fields end
+  const bool is_newer = !is_ours && DumpVersion(call.args[3]) > kRdbVersion;
+  const EffectTime time = EffectTimeOf(deadline);
+  if (is_ours && over_redis) call.StepForRedis(call.db, {"DEL", call.args[1]});
+  const std::string unix_ms = deadline.none() ? "0" : Int64Text(deadline.UnixMs(call.now));
+  if (loses_ends) {
+    const std::string plain = WriteDumpForRedis70(entry, RdbContextOf(call));
+    call.StepForRedis(call.db, {"RESTORE", call.args[1], unix_ms, plain, "REPLACE", "ABSTTL"},
+                      time);
+  }
+  const std::string own = is_newer && !loses_ends ? WriteDump(entry, RdbContextOf(call)) : "";
+  const std::string_view payload = own.empty() ? call.args[3] : own;
+  const std::string_view anew[] = {"RESTORE", call.args[1], unix_ms, payload, "REPLACE", "ABSTTL"};
+  const bool is_as_asked = (deadline.none() || args.absolute) && !is_newer && !loses_ends;
+  const Args command = is_as_asked ? call.args : Args(anew);
+  is_ours || loses_ends ? call.ReplaceForSluice(command, time) : call.ReplaceWith(command, time);
 }
 
 // False for a client's payload with a limiter that requests could not have made. Locks need no
@@ -144,6 +166,8 @@ void Restore(CommandCall& call) {
   // A lock without a holder is over, too.
   if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock())
     return RestoreNothing(call, key);
+  const Entry* const old = args.replace ? call.db.Find(key, call.now) : nullptr;
+  const bool over_redis = old && !IsOurs(old->type());
   Entry& entry = PutRdbValue(call.db, key, *std::move(value), deadline, call.now);
   if (call.db.counts_accesses()) {
     if (args.frequency) {
@@ -154,7 +178,7 @@ void Restore(CommandCall& call) {
     const int64_t used_s = call.db.AccessClock(call.now) - *args.idle_s;
     call.db.SetAccessClock(entry, static_cast<uint32_t>(used_s));
   }
-  Record(call, args, deadline);
+  Record(call, args, {entry, deadline, over_redis});
   call.Changed(kNotifyGeneric, "restore", call.args[1]);
   call.reply.Ok();
 }

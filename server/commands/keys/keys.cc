@@ -6,9 +6,9 @@
 //
 //   command     missing key      event                    effect
 //   DEL         not counted      del for each             itself
-//   RENAME      an error         rename_from, rename_to   itself
-//   MOVE        0                move_from, move_to       itself
-//   COPY        0                copy_to                  itself
+//   RENAME      an error         rename_from, rename_to   itself; of a value of ours: RecordOurs
+//   MOVE        0                move_from, move_to       the same
+//   COPY        0                copy_to                  the same
 //   EXISTS      not counted
 //   TYPE        none
 //   RANDOMKEY   null, in an empty database
@@ -93,6 +93,16 @@ void RandomKey(CommandCall& call) {
 
 // --- RENAME, MOVE, COPY
 
+// Whether a redis-server that follows has a value there.
+bool IsHeldByRedis(const Entry* entry) { return entry && !IsOurs(entry->type()); }
+
+// The request has put a value under `key` of `in` that no Redis can hold. One that follows would
+// find nothing to rename or to copy, and keep what it had there: `over_redis`.
+void RecordOurs(CommandCall& call, const Database& in, HashedKey key, bool over_redis) {
+  if (over_redis) call.StepForRedis(in, {"DEL", key.bytes});
+  call.ReplaceForSluice(call.args);
+}
+
 // How a renaming ended. The two commands give different answers for the same end.
 enum class Renamed : uint8_t { kYes, kSameName, kTaken, kNoSource };
 
@@ -102,12 +112,16 @@ enum class Renamed : uint8_t { kYes, kSameName, kTaken, kNoSource };
 Renamed RenameKey(CommandCall& call, bool overwrite) {
   const HashedKey from = call.Key(1);
   const HashedKey to = call.Key(2);
-  if (!LookUp(call, from)) {
+  const Entry* const source = LookUp(call, from);
+  if (!source) {
     call.reply.Error(ErrorCode::kNoSuchKey);
     return Renamed::kNoSource;
   }
   if (from.bytes == to.bytes) return Renamed::kSameName;
-  if (LookUp(call, to) && !overwrite) return Renamed::kTaken;
+  const bool is_ours = IsOurs(source->type());
+  const Entry* const target = LookUp(call, to);
+  if (target && !overwrite) return Renamed::kTaken;
+  if (is_ours) RecordOurs(call, call.db, to, IsHeldByRedis(target));
   call.keyspace.Rename(call.db, from, call.db, to, call.now);
   // A lock does not move: its holders lose it.
   call.part<LockService>().Moved(call.db, to);
@@ -142,7 +156,11 @@ void Move(CommandCall& call) {
   if (target == call.db.index()) return call.reply.Error(ErrorCode::kSameObject);
   const HashedKey key = call.Key(1);
   Database& to = call.keyspace.db(target);
-  if (!LookUp(call, key) || to.Find(key, call.now)) return call.reply.Integer(0);
+  const Entry* const source = LookUp(call, key);
+  if (!source) return call.reply.Integer(0);
+  const bool is_ours = IsOurs(source->type());
+  if (to.Find(key, call.now)) return call.reply.Integer(0);
+  if (is_ours) RecordOurs(call, to, key, /*over_redis=*/false);
   call.keyspace.MoveEntry(call.db, key, to, call.now);
   call.part<LockService>().Moved(to, key);
   call.Changed(kNotifyGeneric, "move_from", key.bytes);
@@ -204,13 +222,16 @@ void Copy(CommandCall& call) {
   Database& to = call.keyspace.db(options.target_db);
   const HashedKey key = call.Key(2);
   // The target first: looking for it may remove it, and the source must stay where it was found.
-  const bool taken = to.Find(key, call.now);
+  const Entry* const taken = to.Find(key, call.now);
   const Entry* const source = LookUpToRead(call, call.Key(1));
   if (!source || (taken && !options.replace)) return call.reply.Integer(0);
   // The copy would have no holder, and a lock without a holder is no key.
   if (source->type() == ValueType::kLock) return call.reply.Integer(0);
+  if (IsOurs(source->type())) RecordOurs(call, to, key, IsHeldByRedis(taken));
+  const bool was_taken = taken != nullptr;
   PutCopy(*source, to, key, call.now);
-  if (taken) call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
+  if (was_taken)
+    call.Notify(kNotifyNew, "new", key.bytes, to);  // as the one that was there is gone
   call.Changed(kNotifyGeneric, "copy_to", key.bytes, to);
   call.reply.Integer(1);
 }

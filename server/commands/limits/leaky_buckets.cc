@@ -182,7 +182,7 @@ void Get(CommandCall& call) {
 constexpr CommandRow CountRow(std::string_view name) {
   return {.name = name,
           .arity = -1,
-          .flags = kWrite | kDenyOom | kFast,
+          .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
           .categories = kCatLimit,
           .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
           .run = Count,
@@ -216,7 +216,7 @@ constexpr CommandRow kLeakyBucketsRows[] = {
     GetRow("MCAPTCHA_CACHE.GET"),
     {.name = "LBUCKET.COUNTAT",
      .arity = -3,
-     .flags = kWrite | kDenyOom | kNoScript | kFast | kOnlyReplayed,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kNoScript | kFast | kOnlyReplayed,
      .categories = kCatLimit,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert),
      .run = CountAt,

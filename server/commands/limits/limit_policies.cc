@@ -96,7 +96,7 @@ void LimitPoliciesHelp(CommandCall& call) { ReplyHelp(call, kLimitPoliciesHelp);
 constexpr CommandRow kLimitPoliciesSubcommands[] = {
     {.name = "DEL",
      .arity = 3,
-     .flags = kWrite | kFast,
+     .flags = kNotInRedis70 | kWrite | kFast,
      .categories = kCatLimit | kCatDangerous,
      .run = DeletePolicy,
      .group = "limit",
@@ -134,7 +134,7 @@ constexpr CommandRow kLimitPoliciesSubcommands[] = {
      .summary = "The names of all policies, sorted."},
     {.name = "SET",
      .arity = -6,
-     .flags = kWrite | kDenyOom | kFast,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
      .categories = kCatLimit | kCatDangerous,
      .run = SetPolicy,
      .group = "limit",

@@ -406,7 +406,7 @@ uint16_t TakeKeyFlags(const Request& request) {
   return kReadsAndWrites;
 }
 
-constexpr uint32_t kTakes = kWrite | kDenyOom | kFast;
+constexpr uint32_t kTakes = kNotInRedis70 | kWrite | kDenyOom | kFast;
 constexpr std::string_view kTakeComplexity =
     "O(1); LOG and LEAKY: O(log N), and O(N) if it is allowed under another period or a max that "
     "has no whole units of the old one, where N is the number of milliseconds of the period in "
@@ -448,7 +448,7 @@ constexpr CommandRow kLimitsRows[] = {
      .summary = "Take from several limits, all or none: allowed, and each one's values."},
     {.name = "LIMIT.REFUND",
      .arity = -3,
-     .flags = kWrite | kFast,
+     .flags = kNotInRedis70 | kWrite | kFast,
      .categories = kCatLimit,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Refund,

@@ -204,7 +204,7 @@ void Gcra(CommandCall& call) {
 constexpr CommandRow ThrottleRow(std::string_view name) {
   return {.name = name,
           .arity = -1,
-          .flags = kWrite | kDenyOom | kFast,
+          .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
           .categories = kCatLimit,
           .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
           .run = Throttle,
@@ -223,7 +223,7 @@ constexpr CommandRow kRedisCellRows[] = {
     ThrottleRow("RL.THROTTLE"),
     {.name = "GCRA",
      .arity = -5,
-     .flags = kWrite | kDenyOom | kFast,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
      .categories = kCatLimit,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = Gcra,

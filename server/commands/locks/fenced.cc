@@ -92,7 +92,7 @@ void Fenced(CommandCall& call) {
 constexpr CommandRow kFencedRows[] = {
     {.name = "FENCED",
      .arity = -4,
-     .flags = kWrite | kMovableKeys,
+     .flags = kNotInRedis70 | kWrite | kMovableKeys,
      .categories = kCatLock,
      .keys = KeyAt(1, kKeyRo | kKeyAccess),
      .run = Fenced,

@@ -90,7 +90,7 @@ void Restore(CommandCall& call) {
 constexpr CommandRow kLockRestoreRows[] = {
     {.name = "LOCK.RESTORE",
      .arity = -3,
-     .flags = kWrite | kAdmin | kNoScript | kOnlyReplayed,
+     .flags = kNotInRedis70 | kWrite | kAdmin | kNoScript | kOnlyReplayed,
      .categories = kCatLock | kCatDangerous,
      .keys = KeyAt(1, kKeyRw | kKeyUpdate | kKeyInsert | kKeyDelete),
      .run = Restore,

@@ -145,6 +145,16 @@ void Dump(CommandCall& call) {
   call.reply.Bulk(WriteFunctionDump(codes));
 }
 
+// In a payload of our version: Redis 7.0 refuses those of servers after it.
+void RecordRestored(CommandCall& call, const FunctionDump& dump) {
+  if (!call.wants_effects()) return;
+  const std::vector<std::string_view> codes(dump.codes.begin(), dump.codes.end());
+  const std::string payload = WriteFunctionDump(codes);
+  std::vector<std::string_view> command(call.args.begin(), call.args.end());
+  command[2] = payload;
+  call.ReplaceWith(Args(command));
+}
+
 // All or nothing: when one library cannot be loaded, all is as it was before. The policy is read
 // before the payload. APPEND refuses a name that is taken, REPLACE takes its place, FLUSH drops all
 // others.
@@ -159,7 +169,7 @@ void Restore(CommandCall& call) {
   if (!dump) return call.reply.Error("ERR DUMP payload version or checksum are wrong");
   std::string error;
   if (!Libraries(call).Restore(*dump, policy, error)) return call.reply.Error(error);
-  RecordAsIs(call);
+  RecordRestored(call, *dump);
   call.reply.Ok();
 }
 

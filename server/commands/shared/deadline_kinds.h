@@ -20,7 +20,8 @@ inline Deadline DeadlineAt(const CommandCall& call, int64_t unix_ms) {
 
 // The kind of time in an effect that names this deadline.
 inline EffectTime EffectTimeOf(const Deadline& deadline) {
-  return deadline.kind == Deadline::Kind::kSteady ? EffectTime::kRelative : EffectTime::kAsItIs;
+  if (deadline.none()) return EffectTime::kAsItIs;
+  return deadline.kind == Deadline::Kind::kSteady ? EffectTime::kRelative : EffectTime::kAbsolute;
 }
 
 }  // namespace sluice

@@ -249,7 +249,7 @@ void IncrEx(CommandCall& call) {
 constexpr CommandRow kIncrExRows[] = {
     {.name = "INCREX",
      .arity = -2,
-     .flags = kWrite | kDenyOom | kFast,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kFast,
      .categories = kCatString,
      .keys = KeyAt(1, kKeyRw | kKeyAccess | kKeyUpdate),
      .run = IncrEx,

@@ -7,7 +7,7 @@
 //   command   one key is there    event for each key   effect
 //   MSET      overwritten         set                  itself
 //   MSETNX    0, nothing is set   set                  itself
-//   MSETEX    as NX or XX say     set, expire          itself; with a time MSETEX ... PXAT ms
+//   MSETEX    as NX or XX say     set, expire          MSET; SET ... PXAT ms or KEEPTTL for each
 
 #include <limits>
 #include <optional>
@@ -154,14 +154,22 @@ void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
   }
 }
 
-// One effect for all pairs, without the condition, which held, and with the absolute time.
-void RecordTimedPairs(CommandCall& call, Pairs pairs, Deadline deadline) {
+// Effects that Redis 7.0 knows too, without the condition, which held, and with the absolute time.
+void RecordPairs(CommandCall& call, const MSetExRequest& request, Deadline deadline) {
   if (!call.wants_effects()) return;
-  const std::string unix_ms = Int64Text(deadline.UnixMs(call.now));
-  std::vector<std::string_view> command = {"MSETEX", call.args[1]};
-  command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
-  command.insert(command.end(), {"PXAT", unix_ms});
-  call.ReplaceWith(Args(command), EffectTimeOf(deadline));
+  const Pairs pairs = request.pairs;
+  if (request.expiry.kind == ExpiryKind::kNone) {
+    std::vector<std::string_view> command = {"MSET"};
+    command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
+    return call.ReplaceWith(Args(command));
+  }
+  for (size_t i = pairs.first; i < pairs.end; i += 2) {
+    if (request.expiry.timed()) {
+      ReplaceWithSet(call, call.args[i], call.args[i + 1], deadline);
+    } else {
+      call.ReplaceWith({"SET", call.args[i], call.args[i + 1], "KEEPTTL"});
+    }
+  }
 }
 
 // A bad time is told before the condition is looked at, as SET does.
@@ -179,8 +187,8 @@ void MSetEx(CommandCall& call) {
     PutPairsKeepingTtl(call, request.pairs);
   } else {
     PutPairs(call, request.pairs, deadline);
-    if (request.expiry.timed()) RecordTimedPairs(call, request.pairs, deadline);
   }
+  RecordPairs(call, request, deadline);
   call.reply.Integer(1);
 }
 
@@ -227,7 +235,7 @@ constexpr CommandRow kStringsManyRows[] = {
      .tips = "request_policy:multi_shard,response_policy:agg_min"},
     {.name = "MSETEX",
      .arity = -4,
-     .flags = kWrite | kDenyOom | kMovableKeys,
+     .flags = kNotInRedis70 | kWrite | kDenyOom | kMovableKeys,
      .categories = kCatString,
      .keys = KeysCounted(1, kKeyOw | kKeyUpdate, 2),
      .run = MSetEx,
