@@ -15,6 +15,13 @@ void AppendNumber(std::string& out, char sign, size_t number) {
   out.append(text, static_cast<size_t>(end + 2 - text));
 }
 
+// Of a number with its sign and its line end.
+size_t NumberBytes(size_t number) {
+  size_t bytes = 4;
+  for (; number >= 10; number /= 10) ++bytes;
+  return bytes;
+}
+
 }  // namespace
 
 void AppendRequest(std::string& out, Args words) {
@@ -24,6 +31,12 @@ void AppendRequest(std::string& out, Args words) {
     out.append(word);
     out.append("\r\n");
   }
+}
+
+size_t RequestBytes(Args words) {
+  size_t bytes = NumberBytes(words.size());
+  for (const std::string_view word : words) bytes += NumberBytes(word.size()) + word.size() + 2;
+  return bytes;
 }
 
 }  // namespace sluice

@@ -4,6 +4,7 @@
 //   AppendRequest(out, {"GET", "k"})  ->  *2 $3 GET $1 k, each with its line end
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "protocol/args.h"
@@ -11,5 +12,7 @@
 namespace sluice {
 
 void AppendRequest(std::string& out, Args words);
+// How many bytes that takes.
+size_t RequestBytes(Args words);
 
 }  // namespace sluice

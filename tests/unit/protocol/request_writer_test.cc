@@ -32,5 +32,15 @@ TEST(RequestWriter, ItsBytesAreReadBack) {
   for (size_t i = 0; i < words.size(); ++i) EXPECT_EQ(arguments[i], words[i]);
 }
 
+TEST(RequestWriter, ItsBytesAreKnownBefore) {
+  for (const size_t size : {0, 1, 9, 10, 99, 100, 12'345}) {
+    const std::string word(size, 'x');
+    const std::vector<std::string_view> words(size % 13, word);
+    std::string out;
+    AppendRequest(out, words);
+    EXPECT_EQ(RequestBytes(words), out.size()) << size;
+  }
+}
+
 }  // namespace
 }  // namespace sluice

@@ -1,0 +1,60 @@
+// See replication_stream.h.
+#include "server/replication/replication_stream.h"
+
+#include <cassert>
+#include <string>
+
+#include "protocol/request_writer.h"
+#include "server/replication/envelope.h"
+
+namespace sluice {
+
+void ReplicationStream::Open(size_t backlog_size) {
+  assert(!is_open() && !effects_.in_command());
+  backlog_.emplace(backlog_size, end_);
+  sink_.Restart();
+  effects_.set_sink(kToStream, &sink_);
+}
+
+void ReplicationStream::Close() {
+  if (!is_open()) return;
+  EndTurn();
+  effects_.set_sink(kToStream, nullptr);
+  end_ = backlog_->end();
+  backlog_.reset();
+}
+
+void ReplicationStream::EndTurn() {
+  if (!is_open()) return;
+  sink_.Take([this](std::string_view bytes) { backlog_->Append(bytes); });
+}
+
+// Behind what this turn has told so far, as a replica that acknowledges it has all of that.
+void ReplicationStream::Say(std::string_view bytes) {
+  assert(is_open());
+  EndTurn();
+  backlog_->Append(bytes);
+}
+
+void ReplicationStream::Ping() { Say("*1\r\n$4\r\nping\r\n"); }
+
+void ReplicationStream::AskForAcks() {
+  std::string bytes;
+  const std::string_view words[] = {"REPLCONF", "GETACK", "*"};
+  AppendRequest(bytes, words);
+  Say(bytes);
+}
+
+void ReplicationStream::TellTime() {
+  std::string bytes;
+  AppendTimeEnvelope(bytes, clock_.now().ms());
+  Say(bytes);
+}
+
+void ReplicationStream::TellReserved(const ReservedEnvelope& what) {
+  std::string bytes;
+  AppendReservedEnvelope(bytes, what);
+  Say(bytes);
+}
+
+}  // namespace sluice

@@ -1,0 +1,72 @@
+// ReplicationStream: the one stream of bytes for all replicas. It is open while there is a backlog,
+// which begins with the first replica: before, and after it has been closed, no effect is encoded
+// for it and it costs nothing.
+//
+//   effects → StreamSink → (end of a turn) → Backlog → BacklogReader of each replica
+//
+// What the server itself says in it stands between two turns' effects, and never inside a group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "server/core/turn_clock.h"
+#include "server/dispatch/effects.h"
+#include "server/replication/backlog.h"
+#include "server/replication/stream_sink.h"
+
+namespace sluice {
+
+struct ReservedEnvelope;
+
+class ReplicationStream {
+ public:
+  // All outlive it.
+  ReplicationStream(Effects& effects, const TurnClock& clock, const CommandTable& commands)
+      : effects_(effects), clock_(clock), sink_(clock, commands) {}
+  ~ReplicationStream() { Close(); }
+  ReplicationStream(const ReplicationStream&) = delete;
+  ReplicationStream& operator=(const ReplicationStream&) = delete;
+
+  // From here on effects are part of it. Requires: it is closed, and no command is running.
+  void Open(size_t backlog_size);
+  // Its end stays, the bytes go. Requires: the backlog has no readers, no command is running.
+  void Close();
+  bool is_open() const { return backlog_.has_value(); }
+
+  // The offset of its last byte, that of the effects of this turn left out; 0: there was none. Not
+  // below what it was, but for the history of another master.
+  int64_t end() const { return backlog_ ? backlog_->end() : end_; }
+  // Where it goes on. Requires: it is closed, end >= 0.
+  void set_end(int64_t end) { end_ = end; }
+  // Null while it is closed.
+  Backlog* backlog() { return backlog_ ? &*backlog_ : nullptr; }
+  const Backlog* backlog() const { return backlog_ ? &*backlog_ : nullptr; }
+
+  // The effects of this turn become bytes of the backlog, but for a group that is not told in full.
+  void EndTurn();
+  // A full sync begins at end(): its replica knows of no database and no clock. Requires: EndTurn
+  // has been called in this turn.
+  void BeginFullSync() { sink_.Restart(); }
+
+  // --- what the server says. All require: is_open().
+  void Ping();        // every repl-ping-replica-period; in lower case, as Redis does
+  void AskForAcks();  // REPLCONF GETACK *
+  void TellTime();    // the heartbeat to Sluices
+  void TellReserved(const ReservedEnvelope& what);  // what is reserved ahead for locks
+
+  size_t memory() const { return sink_.memory() + (backlog_ ? backlog_->memory() : 0); }
+
+ private:
+  void Say(std::string_view bytes);
+
+  Effects& effects_;
+  const TurnClock& clock_;
+  StreamSink sink_;
+  std::optional<Backlog> backlog_;
+  int64_t end_ = 0;  // while it is closed
+};
+
+}  // namespace sluice
