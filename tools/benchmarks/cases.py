@@ -22,7 +22,8 @@ from .flood import Flood
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
-from .log import EVERYSEC, AlwaysSynced, DrainsLoading, LogLoading, SlowSync
+from .loading import DrainsLoading, LargeValuesOf, Loading, SnapshotOf, TurnsOf
+from .log import EVERYSEC, AlwaysSynced, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerScript)
@@ -157,7 +158,7 @@ CASES = [
     BytesPerElement("bytes-per-element-zset-1m", ZADD_ELEMENT, 1_000_000, bar=1.0),
     LockPairs("lock-pair-p64", pairs=400_000, pipeline=64, bar=0.35),
     LockHandOver("lock-hand-over", waiters=1000, hand_overs=40_000, bar=1.0),
-    StartToPong("start-to-pong", starts=21, bar=0.3, bar_ms=4, bar_megabytes=7),
+    StartToPong("start-to-pong", starts=21, bar=0.25, cpu_bar=0.45, bar_ms=4, bar_megabytes=7),
     TestDouble("test-double", timers=1_000_000, space_bar=8, copy_bar=20, advance_bar=2, year_bar=100, kib_bar=16),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
@@ -183,7 +184,10 @@ CASES = [
                  bar=1.0),
     Load("log-everysec-p16", SET, 2_000_000, 16, 0.55, log=EVERYSEC),
     AlwaysSynced("log-always", requests=20_000, bar=1.0, syncs_bar=0.125),
-    LogLoading("log-loading", commands=3_000_000, bar=0.5),
+    Loading("load-log-64", TurnsOf(600_000, turn=64), bar=0.5),
+    Loading("load-log-1", TurnsOf(600_000, turn=1), bar=0.5),
+    Loading("load-rdb", SnapshotOf(2_000_000), bar=0.4),
+    Loading("load-rdb-large", LargeValuesOf(1_000_000), bar=0.4),
     DrainsLoading("drains-loading", drains=10_000_000, seconds=86_400, bar=0.5),
     SlowSync("log-slow-sync", sync_ms=500, seconds=8, bar_ms=5),
     Saving("saving", keys=3_000_000, members=1_000_000, wait_bar=1.5, turn_bar_us=1000, cpu_bar=0.7,

@@ -1,7 +1,5 @@
-"""The append-only log: what `always` costs in waiting and in syncs, how long a log takes to load, and what a
-slow disk does to timers."""
+"""The append-only log: what `always` costs in waiting and in syncs, and what a slow disk does to timers."""
 import pathlib
-import shutil
 import socket
 import statistics
 import subprocess
@@ -11,7 +9,7 @@ from dataclasses import dataclass
 
 from .load import CLIENTS, KEYS, redis_benchmark
 from .report import Row, number, paired
-from .resp import ReplyError, encode
+from .resp import encode
 from .rounds import alternate
 from .servers import NO_LOG, server
 
@@ -57,58 +55,6 @@ class AlwaysSynced:
 
     def _round(self, bench, target):
         return 1e6 / redis_benchmark(target, SET, bench.scaled(self.requests), CLIENTS, 1, KEYS)
-
-
-@dataclass(frozen=True)
-class LogLoading:
-    """Time from the start until a log of so many commands is loaded, each side its own."""
-    name: str
-    commands: int
-    bar: float
-
-    def run(self, bench):
-        with tempfile.TemporaryDirectory() as ours, tempfile.TemporaryDirectory() as theirs:
-            for side, folder in (("sluice", ours), ("redis", theirs)):
-                with server(bench.binary(side), EVERYSEC, folder) as target:
-                    redis_benchmark(target, SET, bench.scaled(self.commands), CLIENTS, 64, KEYS)
-            times = alternate(bench, self.name, lambda: loading_ms(bench.binary("sluice"), EVERYSEC, ours),
-                              lambda: loading_ms(bench.binary("redis"), EVERYSEC, theirs))
-        yield paired(self.name, "ms", *times, bar=self.bar)
-
-
-@dataclass(frozen=True)
-class DrainsLoading:
-    """A bucket's pending drains: time until a snapshot of them is loaded, beside the log of the same that made them.
-    No Redis beside it."""
-    name: str
-    drains: int
-    seconds: int  # until they run out
-    bar: float
-
-    def run(self, bench):
-        count = f"LBUCKET.COUNT key:__rand_int__ {self.seconds}"
-        with tempfile.TemporaryDirectory() as replayed, tempfile.TemporaryDirectory() as saved:
-            bench.progress(f"{self.name}: filling")
-            with server(bench.binary("sluice"), EVERYSEC, replayed) as target:
-                redis_benchmark(target, count, bench.scaled(self.drains), CLIENTS, 64, KEYS)
-                target.client.call("SAVE")
-                shutil.move(f"{replayed}/dump.rdb", saved)
-            times = alternate(bench, self.name, lambda: loading_ms(bench.binary("sluice"), NO_LOG, saved),
-                              lambda: loading_ms(bench.binary("sluice"), EVERYSEC, replayed))
-        yield paired(self.name, "ms", *times, bar=self.bar, note="a snapshot / the log of the same")
-
-
-def loading_ms(binary, flags, folder):
-    """From the start until all is loaded."""
-    begin = time.perf_counter()
-    with server(binary, flags, folder) as target:
-        while True:
-            try:
-                if persistence(target)["loading"] == "0":
-                    return (time.perf_counter() - begin) * 1000
-            except ReplyError:
-                pass
-            time.sleep(0.001)
 
 
 @dataclass(frozen=True)

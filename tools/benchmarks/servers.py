@@ -56,12 +56,14 @@ def free_port():
 
 
 class Server:
-    """A running server: `port`, `client` (our connection), `start_ms` (exec to first PONG)."""
+    """A running server: `port`, `client` (our connection); from exec to the first PONG `start_ms` of wall time and
+    `start_cpu_ms` of CPU."""
 
     def __init__(self, running, port, log):
         self.port = port
         self.proc = pathlib.Path("/proc", str(running.pid))
         started = time.perf_counter()  # Popen returns once the exec is done
+        forked = self.cpu()[0]  # of the child before its exec
         while True:
             try:
                 self.client = Client(port)
@@ -76,6 +78,7 @@ class Server:
                     raise Failure(f"{running.args[0]} did not start: {said or 'no word'}") from None
                 time.sleep(0.0001)
         self.start_ms = (time.perf_counter() - started) * 1000
+        self.start_cpu_ms = (self.cpu()[0] - forked) / 1000
 
     def cpu(self):
         """CPU time so far, as (µs exactly, user ticks, system ticks), of all threads."""

@@ -18,19 +18,15 @@ import time
 from dataclasses import dataclass
 
 from .load import CLIENTS, redis_benchmark, redis_benchmark_command
-from .log import loading_ms, persistence
+from .loading import LARGE, fill_large, loading_ms
+from .log import persistence
 from .report import Row, paired
 from .servers import NO_LOG, Failure, process, server
 from .stall import LOAD_NICE, PAUSE_SECONDS, SO_TIMESTAMPNS, _wait_ns
 
 SET = "SET key:__rand_int__ xxx"
-LARGE = ("hash", "zset", "list", "stream")
-FILL_LARGE = """for i = ARGV[1] + 1, ARGV[1] + ARGV[2] do
-    redis.call('hset', KEYS[1], i, i) redis.call('zadd', KEYS[2], i, i) redis.call('rpush', KEYS[3], i)
-    redis.call('xadd', KEYS[4], '*', 'f', i) end"""
 CHANGE_LARGE = ("redis.call('hset',KEYS[1],ARGV[1],1) redis.call('zadd',KEYS[2],1,ARGV[1]) "
                 "redis.call('rpush',KEYS[3],1) redis.call('lpop',KEYS[3]) redis.call('xadd',KEYS[4],'*','f',1)")
-FILLED_AT_ONCE = 10_000
 SAVE_SECONDS_MAX = 120
 SAVES = 5  # in one round: of the few thousand PINGs beside one save, two decide its p99.9
 TICK_US = 1e6 / os.sysconf("SC_CLK_TCK")
@@ -135,8 +131,7 @@ class Saving:
         with server(binary, folder=folder) as target:
             redis_benchmark(target, SET, 4 * keys, CLIENTS, 64, keys)
             told["cpu_ms"] = self._cpu_ms(target)
-            for begin in range(0, bench.scaled(self.members), FILLED_AT_ONCE):
-                target.client.call("EVAL", FILL_LARGE, "4", *LARGE, str(begin), str(FILLED_AT_ONCE))
+            fill_large(target, bench.scaled(self.members))
             self._beside_load(bench, target, keys, told)
         told["loading_ms"] = loading_ms(binary, NO_LOG, folder)
         return told
