@@ -9,6 +9,7 @@
 #include <cstring>
 #include <utility>
 
+#include "protocol/null_sink.h"
 #include "protocol/text/concat.h"
 #include "server/log/ended_keys.h"
 #include "storage/log/held_clock.h"
@@ -19,8 +20,8 @@ namespace {
 
 constexpr int64_t kSliceNanos = 5'000'000;
 constexpr int64_t kReportEveryNanos = 5'000'000'000;
-constexpr int kTurnsPerLook = 16;        // at the clock
-constexpr int kTurnsPerSlice = 100'000;  // for clocks that stand still
+constexpr int kStepsPerLook = 8;        // at the clock
+constexpr int kStepsPerSlice = 20'000;  // for clocks that stand still
 constexpr size_t kWordShownMax = 128;
 constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
 
@@ -32,6 +33,21 @@ std::string WhatHelps(bool is_last, const std::string& path) {
                 "cuts the rest off (a copy stays)");
 }
 
+// Forgets the answer of a command, unless it is an error. Those inside an array are none of its
+// own.
+class FaultSink final : public NullSink {
+ public:
+  explicit FaultSink(std::string& fault) : fault_(fault) {}
+  void Array(size_t) override { is_inside_ = true; }
+  void Error(std::string_view text) override {
+    if (!is_inside_) fault_ = text.substr(0, text.find_first_of("\r\n"));
+  }
+
+ private:
+  std::string& fault_;
+  bool is_inside_ = false;
+};
+
 }  // namespace
 
 LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths,
@@ -40,6 +56,7 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
       disk_(disk),
       paths_(std::move(paths)),
       options_(std::move(options)),
+      batch_(uses.dispatcher.commands(), uses.keyspace),
       session_(SessionId{}, 0, Peer{}, uses.clock.now().ms()),
       offset_ms_(uses.clock.now().unix_offset_ms),
       begun_ns_(uses.clock.clock().TickNanos()),
@@ -72,9 +89,9 @@ bool LogLoader::Slice() {
   if (clock_) FollowOffsetOf(*clock_);
   const int64_t begin_ns = on_.clock.clock().TickNanos();
   bool more = true;
-  for (int turns = 0; more && turns < kTurnsPerSlice; ++turns) {
+  for (int steps = 0; more && steps < kStepsPerSlice; ++steps) {
     more = reader_ || rdb_ || OpenNext() ? PlayNext() : false;
-    if (turns % kTurnsPerLook == 0 && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
+    if (steps % kStepsPerLook == 0 && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
   }
   if (on_.locks.pending()) {
     const TurnClock::Hold hold = on_.clock.HoldAt(moment_);
@@ -133,7 +150,7 @@ Now LogLoader::FollowClock(const LogClock& clock, int64_t unix_ms, std::string_v
   return moment_;
 }
 
-bool LogLoader::PlayNext() { return rdb_ ? PlayPart() : PlayTurn(); }
+bool LogLoader::PlayNext() { return rdb_ ? PlayPart() : PlayTurns(); }
 
 bool LogLoader::PlayPart() {
   const RdbFileReader::State state = rdb_->Step();
@@ -165,8 +182,9 @@ bool LogLoader::EndRdb() {
   return EndFile();
 }
 
-bool LogLoader::PlayTurn() {
-  switch (reader_->Next()) {
+// Some turns together, where they are small: a step is a batch of commands.
+bool LogLoader::PlayTurns() {
+  switch (reader_->NextTurns(ReplayBatch::kCommands)) {
     case LogReader::Step::kEnd:
       return EndFile();
     case LogReader::Step::kFault:
@@ -176,6 +194,7 @@ bool LogLoader::PlayTurn() {
       break;
   }
   for (size_t i = 0; i < reader_->commands(); ++i) {
+    if (i % ReplayBatch::kCommands == 0) batch_.Fetch(*reader_, i);
     if (!PlayCommand(i))
       return Fail(Concat("its command is refused: ", std::exchange(fault_, {})),
                   reader_->offset(i));
@@ -195,19 +214,23 @@ bool LogLoader::PlayCommand(size_t index) {
   const int64_t offset_ms = std::exchange(offset_ms_, moment_.unix_offset_ms);
   if (commands_ > 0 && offset_ms != offset_ms_) is_stepped_ = true;
   session_.replays_relative = reader_->is_relative(index);
-  return Play(reader_->db(index), reader_->Words(index), moment_);
+  return Run(reader_->db(index), reader_->Words(index), batch_.Take(index), moment_);
 }
 
 bool LogLoader::Play(int db, Args words, const Now& moment) {
+  const Command* const known = on_.dispatcher.commands().FindLogged(words[0]);
+  return Run(db, words, {.command = known, .key = {}}, moment);
+}
+
+bool LogLoader::Run(int db, Args words, const ReplayBatch::Looked& looked, const Now& moment) {
   if (db >= on_.settings.databases) {
     fault_ = Concat("there is no database ", db, " (databases)");
     return false;
   }
   const CommandTable& commands = on_.dispatcher.commands();
-  const Command* const known = commands.FindLogged(words[0]);
-  const std::optional<Request> request = commands.Check(words, known);
+  const std::optional<Request> request = commands.Check(words, looked.command);
   if (!request) {
-    fault_ = commands.TextOf(commands.WhyNot(words, known)).substr(0, kWordShownMax);
+    fault_ = commands.TextOf(commands.WhyNot(words, looked.command)).substr(0, kWordShownMax);
     return false;
   }
   const Command& command = request->command;
@@ -218,10 +241,10 @@ bool LogLoader::Play(int db, Args words, const Now& moment) {
   if (options_.is_live && (command.spec->categories & kCatLock)) return true;
   session_.db = db;
   const TurnClock::Hold hold = on_.clock.HoldAt(moment);
-  CommandCall call = on_.dispatcher.CallOf(session_, *request, session_.writer);
+  FaultSink sink(fault_);
+  CommandCall call = on_.dispatcher.CallOf(session_, *request, sink, looked.key);
   command.spec->run(call);
   ++commands_;
-  fault_ = TakeError();
   return fault_.empty();
 }
 
@@ -275,19 +298,6 @@ int64_t LogLoader::ShiftMs() const {
   const bool has_gone_on = options_.is_live || goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);
   const int64_t at_ms = has_gone_on ? goes_on_ms : last_engine_ms_ + 1;
   return std::clamp(at_ms, int64_t{0}, kEngineMsMax) - now.ms();
-}
-
-// Forgets the answer of the command, but for an error.
-std::string LogLoader::TakeError() {
-  OutputBuffer& output = session_.output;
-  iovec first;
-  std::string error;
-  if (output.Peek(&first, 1) == 1) {
-    const std::string_view text(static_cast<const char*>(first.iov_base), first.iov_len);
-    if (text.starts_with('-')) error = text.substr(1, text.find('\r') - 1);
-  }
-  output.Consume(output.bytes());
-  return error;
 }
 
 bool LogLoader::EndFile() {

@@ -33,6 +33,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/locks/lock_service.h"
 #include "server/log/rdb_base.h"
+#include "server/log/replay_batch.h"
 #include "storage/log/log_reader.h"
 
 namespace sluice {
@@ -85,15 +86,15 @@ class LogLoader final : private RdbBase::Player {
   bool PlayNext();
   bool PlayPart();
   bool EndRdb();
-  bool PlayTurn();
+  bool PlayTurns();
   bool PlayCommand(size_t index);
   bool Play(int db, Args words, const Now& moment);
+  bool Run(int db, Args words, const ReplayBatch::Looked& looked, const Now& moment);
   std::string PlayWords(int db, Args words) override;
   Now FollowClock(const LogClock& clock, int64_t unix_ms, std::string_view boot) override;
   Now Present() const override;
   int64_t ShiftMs() const;
   void FollowOffsetOf(const LogClock& clock);
-  std::string TakeError();
   bool EndFile();
   bool CutBack();
   bool Fail(std::string_view what, uint64_t offset);
@@ -110,6 +111,7 @@ class LogLoader final : private RdbBase::Player {
   uint64_t file_bytes_ = 0;
   std::unique_ptr<LogReader> reader_;  // of a file of commands
   std::unique_ptr<RdbBase> rdb_;       // of an RDB file
+  ReplayBatch batch_;                  // of the turns that are played
   Session session_;
   Now moment_;  // at which the files are played: long ago, by the offset that they name
   uint64_t done_bytes_ = 0;  // of the files before

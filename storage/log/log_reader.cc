@@ -21,21 +21,63 @@ bool IsMoment(const std::optional<int64_t>& ms) {
   return ms && *ms >= -kLogMomentMsMax && *ms <= kLogMomentMsMax;
 }
 
+// "<sign><up to four digits>\r\n", as nearly every length is. Returns how many bytes that are; 0:
+// it is something else. Requires: kShortCountBytes to read.
+constexpr size_t kShortCountBytes = 7;
+inline size_t ReadShortCount(const char* line, char sign, int64_t& count) {
+  const auto digit = [line](size_t at) { return static_cast<unsigned char>(line[at] - '0'); };
+  if (line[0] != sign || digit(1) > 9) return 0;
+  int64_t number = digit(1);
+  size_t end = 2;
+  for (; end < 5 && number > 0 && digit(end) <= 9; ++end) number = 10 * number + digit(end);
+  if (line[end] != '\r' || line[end + 1] != '\n') return 0;
+  count = number;
+  return end + 2;
+}
+
 }  // namespace
 
-// A turn is a run of items: commands, and lines that begin with '#'. When one is not whole in the
-// window more is read behind it, and the item is begun anew.
-LogReader::Step LogReader::Next() {
+// The turn in which a fault is found is left out; the fault stays for the next call.
+LogReader::Step LogReader::NextTurns(size_t most) {
   if (!fault_.empty()) return Step::kFault;
+  DropRead();
+  words_.clear();
+  commands_.clear();
+  for (size_t turns = 0;; ++turns) {
+    const size_t whole = commands_.size();
+    const std::optional<StreamPosition> stream = stream_;
+    const Step step = ReadTurn();
+    if (step != Step::kTurn) {
+      if (turns > 0) stream_ = stream;
+      commands_.erase(commands_.begin() + static_cast<ptrdiff_t>(whole), commands_.end());
+      return turns > 0 ? Step::kTurn : step;
+    }
+    if (turns + 1 >= most || commands_.size() >= most || !MayGoOn()) return Step::kTurn;
+  }
+}
+
+// Takes what has been read out of the window, once that is most of it: so a byte is moved once,
+// however many turns are in a window.
+void LogReader::DropRead() {
+  if (cursor_ < window_.size() - cursor_) return;
   window_.erase(0, cursor_);
   window_at_ += cursor_;
   cursor_ = 0;
-  turn_begin_ = window_at_;
+}
+
+// Whether another turn may follow in a run: a header, with which another boot begins, is the first
+// of its own.
+bool LogReader::MayGoOn() const {
+  return window_.size() - cursor_ > 1 && !(window_[cursor_] == '#' && window_[cursor_ + 1] == 'S');
+}
+
+// A turn is a run of items: commands, and lines that begin with '#'. When one is not whole in the
+// window more is read behind it, and the item is begun anew.
+LogReader::Step LogReader::ReadTurn() {
+  turn_begin_ = At(cursor_);
   turn_ended_ = false;
   is_relative_ = false;
   stream_.reset();
-  words_.clear();
-  commands_.clear();
   while (!turn_ended_) {
     switch (ReadItem()) {
       case Item::kMore:
@@ -109,6 +151,12 @@ LogReader::Item LogReader::ReadItem() {
 // "<sign><count>\r\n" at `at`, which moves behind it.
 LogReader::Item LogReader::ReadCount(char sign, int64_t max, size_t& at, int64_t& count) {
   constexpr size_t kLineMax = 24;
+  if (window_.size() - at >= kShortCountBytes) {
+    if (const size_t bytes = ReadShortCount(window_.data() + at, sign, count)) {
+      at += bytes;
+      return Item::kCommand;
+    }
+  }
   if (at == window_.size()) return Item::kMore;
   if (window_[at] != sign) return Broken(Concat("there is no '", sign, "' where one has to be"));
   const std::string_view line = std::string_view(window_).substr(at + 1, kLineMax);
@@ -272,7 +320,7 @@ bool LogReader::ReadMark(std::string_view line, Mark& mark) {
   const std::string_view all = line.substr(0, line.size() - 2);
   if (all.size() < kLogMark.size() + kDigestsBytes + 2) return false;
   const std::string_view checked = all.substr(0, all.size() - kLogDigestBytes);
-  if (LogDigest(checked, 0) != all.substr(checked.size())) return false;
+  if (!IsLogDigest(all.substr(checked.size()), checked, 0)) return false;
   const std::string_view numbers =
       all.substr(kLogMark.size(), all.size() - kLogMark.size() - kDigestsBytes - 1);
   const size_t space = numbers.find(' ');
@@ -295,7 +343,7 @@ bool LogReader::TakeMark(std::string_view line) {
   if (!ReadMark(line, mark)) return Fault("a mark is damaged"), false;
   const size_t begin = static_cast<size_t>(turn_begin_ - window_at_);
   const size_t bytes = static_cast<size_t>(mark.digest.data() - window_.data()) - begin;
-  if (LogDigest(std::string_view(window_).substr(begin, bytes), turn_begin_) != mark.digest)
+  if (!IsLogDigest(mark.digest, std::string_view(window_).substr(begin, bytes), turn_begin_))
     return Fault("a turn is not what its mark says"), false;
   if (in_group_) return Fault("a turn ends inside a MULTI"), false;
   unix_ms_ = mark.unix_ms;

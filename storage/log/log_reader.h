@@ -8,9 +8,9 @@
 //     for (size_t i = 0; i < reader.commands(); ++i) Play(reader.db(i), reader.Words(i));
 //   }
 //
-// The file is input like any other: a fault is a sentence and an offset, and at no time is more
-// than one turn in memory. A fault at the end may be what a crash leaves (IsTorn), any other is
-// damage.
+// The file is input like any other: a fault is a sentence and an offset, and at no time is more in
+// memory than one turn and some pieces. A fault at the end may be what a crash leaves (IsTorn), any
+// other is damage.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@
 
 namespace sluice {
 
-// Words are views into the window: they are void with the next call of Next. A fault is final.
+// Words are views into the window: they are void with the next call of Next or NextTurns. A fault
+// is final.
 class LogReader {
  public:
   static constexpr size_t kWordsMax = 16 * 1024 * 1024;       // of a command
@@ -51,16 +52,23 @@ class LogReader {
         window_at_(begin),
         turn_begin_(begin) {}
 
-  Step Next();
+  Step Next() { return NextTurns(1); }
+  // Several small turns at once, until they have so many commands or are as many: each of them
+  // proved by its mark. Behind them the next call tells of a fault. Turns of one run have one boot.
+  Step NextTurns(size_t most);
 
-  // --- of the turn that Next has read
+  // --- of the turns that have just been read; times and boot are of the last
   size_t commands() const { return commands_.size(); }
   int db(size_t command) const { return commands_[command].db; }
   uint64_t offset(size_t command) const { return commands_[command].offset; }
   // Under which clock it was written; null: not known.
   const std::optional<LogClock>& clock(size_t command) const { return commands_[command].clock; }
   bool is_relative(size_t command) const { return commands_[command].is_relative; }
-  Args Words(size_t command);                   // until the next call
+  Args Words(size_t command);  // until the next call
+  size_t words(size_t command) const { return commands_[command].words; }
+  std::string_view Word(size_t command, size_t word) const {
+    return WordAt(commands_[command].first_word + word);
+  }
   int64_t unix_ms() const { return unix_ms_; }  // when it ended; 0: not known
   // Where the stream to replicas stood at its end; null: the turn does not say.
   const std::optional<StreamPosition>& stream() const { return stream_; }
@@ -78,7 +86,7 @@ class LogReader {
 
  private:
   enum class Item : uint8_t { kCommand, kLine, kMore, kFault };
-  struct Word {
+  struct WordPlace {
     size_t begin, bytes;  // in window_
   };
   struct Command {
@@ -98,6 +106,9 @@ class LogReader {
   static bool ReadClock(std::string_view line, LogClock& clock);
   static bool ReadMark(std::string_view line, Mark& mark);
 
+  Step ReadTurn();
+  bool MayGoOn() const;
+  void DropRead();
   Item ReadItem();
   Item ReadCommand();
   Item ReadCount(char sign, int64_t max, size_t& at, int64_t& count);
@@ -121,12 +132,12 @@ class LogReader {
   DiskFile& file_;
   const uint64_t bytes_;
   const size_t piece_bytes_;
-  std::string window_;  // from window_at_ on; holds the turn that is being read
+  std::string window_;  // from window_at_ on; holds the turns that are being read
   uint64_t window_at_ = 0;
   size_t cursor_ = 0;  // in window_: up to here it has been understood
   size_t item_begin_ = 0;
   uint64_t turn_begin_ = 0;
-  std::vector<Word> words_;
+  std::vector<WordPlace> words_;
   std::vector<Command> commands_;
   std::vector<std::string_view> args_;
   int db_ = 0;

@@ -2,6 +2,7 @@
 // turn takes what stands before it: no half of a group is ever in the file.
 #include "storage/log/turn_writer.h"
 
+#include <array>
 #include <cassert>
 #include <utility>
 
@@ -15,18 +16,34 @@ namespace {
 
 constexpr size_t kBytesKept = 256 * 1024;
 
+using Digits = std::array<char, kLogDigestBytes>;
+
+// XXH3 of 64 bits, the highest digit first. Each small turn has two of them, so no string is made.
+Digits DigestOf(std::string_view bytes, uint64_t seed) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+  Digits digits;
+  for (size_t at = digits.size(); at-- > 0; hash >>= 4) digits[at] = kDigits[hash & 15];
+  return digits;
+}
+
+void AppendDigest(std::string& turn, std::string_view bytes, uint64_t seed) {
+  const Digits digits = DigestOf(bytes, seed);
+  turn.append(digits.data(), digits.size());
+}
+
 }  // namespace
 
 // --- lines
 
-// XXH3 of 64 bits, the highest digit first.
 std::string LogDigest(std::string_view bytes, uint64_t seed) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  uint64_t hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
-  std::string digits(kLogDigestBytes, '0');
-  for (auto place = digits.rbegin(); place != digits.rend(); ++place, hash >>= 4)
-    *place = kDigits[hash & 15];
-  return digits;
+  const Digits digits = DigestOf(bytes, seed);
+  return {digits.data(), digits.size()};
+}
+
+bool IsLogDigest(std::string_view digits, std::string_view bytes, uint64_t seed) {
+  const Digits right = DigestOf(bytes, seed);
+  return digits == std::string_view(right.data(), right.size());
 }
 
 std::string LogHeaderLine(std::string_view boot) {
@@ -44,9 +61,9 @@ void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t
   } else {
     ConcatTo(turn, synced, " ");
   }
-  turn += LogDigest(turn, at);
+  AppendDigest(turn, turn, at);
   turn += ' ';
-  turn += LogDigest(std::string_view(turn).substr(begin), 0);
+  AppendDigest(turn, std::string_view(turn).substr(begin), 0);
   turn += "\r\n";
 }
 

@@ -55,6 +55,8 @@ struct LogClock {
 
 // 16 hex digits.
 std::string LogDigest(std::string_view bytes, uint64_t seed);
+// Whether `digits` are those.
+bool IsLogDigest(std::string_view digits, std::string_view bytes, uint64_t seed);
 std::string LogHeaderLine(std::string_view boot);
 // The end of a turn that begins at offset `at` of the file: appended to it.
 void AppendLogMark(std::string& turn, int64_t unix_ms, uint64_t synced, uint64_t at);

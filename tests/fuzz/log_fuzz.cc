@@ -66,6 +66,26 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
+std::string CommandText(LogReader& reader, size_t i) {
+  std::string text = Concat(reader.db(i), reader.is_relative(i) ? " R:" : ":");
+  if (const auto& clock = reader.clock(i))
+    text += Concat(clock->unix_offset_ms, " ", clock->shift_ms, ":");
+  for (const std::string_view word : reader.Words(i)) text += Concat(" ", word);
+  return text;
+}
+
+// Several turns at once are the same commands, and the same fault behind them.
+void CheckRuns(DiskFile& file, uint64_t bytes, const Outcome& single) {
+  LogReader reader(file, bytes);
+  std::string commands, expected;
+  while (reader.NextTurns(5) == LogReader::Step::kTurn) {
+    for (size_t i = 0; i < reader.commands(); ++i) commands += CommandText(reader, i);
+  }
+  for (const std::string& turn : single.turns) expected += turn;
+  FuzzCheck(commands == expected, "runs of turns are the same commands");
+  FuzzCheck(reader.fault() == single.fault && reader.whole() == single.whole, "and end alike");
+}
+
 // The file at `path` of the disk, in such pieces.
 Outcome ReadLog(MemoryDisk& disk, const std::string& path, size_t piece_bytes) {
   std::unique_ptr<DiskFile> file;
@@ -81,21 +101,19 @@ Outcome ReadLog(MemoryDisk& disk, const std::string& path, size_t piece_bytes) {
       const Args words = reader.Words(i);
       FuzzCheck(!words.empty(), "a command has words");
       FuzzCheck(reader.offset(i) < bytes, "and an offset within the file");
-      turn += Concat(reader.db(i), reader.is_relative(i) ? " R:" : ":");
-      if (const auto& clock = reader.clock(i))
-        turn += Concat(clock->unix_offset_ms, " ", clock->shift_ms, ":");
-      for (const std::string_view word : words) turn += Concat(" ", word);
+      turn += CommandText(reader, i);
     }
   }
   outcome.whole = reader.whole();
   FuzzCheck(outcome.whole <= bytes, "no more is whole than there is");
   if (step == LogReader::Step::kEnd) {
     FuzzCheck(outcome.whole == bytes, "at the end all is whole");
-    return outcome;
+  } else {
+    outcome.fault = reader.fault();
+    FuzzCheck(!outcome.fault.empty(), "a fault has a sentence");
+    outcome.is_torn = reader.IsTorn();
   }
-  outcome.fault = reader.fault();
-  FuzzCheck(!outcome.fault.empty(), "a fault has a sentence");
-  outcome.is_torn = reader.IsTorn();
+  CheckRuns(*file, bytes, outcome);
   return outcome;
 }
 

@@ -449,6 +449,37 @@ TEST(Log, AHoleInWhatWasNeverSyncedIsForAPersonToCut) {
   ExpectFound(disk, {{"k", "0"}});
 }
 
+// Commands are looked up and fetched some at a time, before the first of them runs: what that
+// makes of the keys of the others is seen by them.
+TEST(Log, WhatWasFetchedAheadMayHaveMoved) {
+  MemoryDisk disk;
+  {
+    TestEngine server(WithFsync(disk));
+    TestClient& client = server.Connect();
+    for (int i = 0; i < 20; ++i) client.Run({"SET", "k", std::to_string(i)});
+    client.Run({"DEL", "k"});
+    client.Run({"SET", "k", "short"});
+    client.Run({"SET", "k", std::string(300, 'x')});  // another block
+    client.Run({"RPUSH", "list", "a"});
+    client.Run({"RENAME", "list", "other"});
+    client.Run({"RPUSH", "other", "b"});
+    client.Run({"SET", "moved", "0"});
+    client.Run({"SWAPDB", "0", "1"});
+    client.Run({"SET", "moved", "1"});
+    client.Run({"SWAPDB", "0", "1"});
+    client.Run({"FLUSHDB"});
+    client.Run({"SET", "k", "last"});
+  }
+  TestEngine again(Again(disk));
+  EXPECT_EQ(again.start_fault(), "");
+  EXPECT_EQ(Get(again, "k"), "last");
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":1");
+  client.Run({"SELECT", "1"});
+  EXPECT_EQ(client.Run({"GET", "moved"}).ToText(), "\"1\"");
+  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":1");
+}
+
 TEST(Log, RefusesCommandsThatDoNotBelongThere) {
   const std::pair<std::string, std::string> kCases[] = {
       {"*1\r\n$6\r\nNOSUCH\r\n", "unknown command"},

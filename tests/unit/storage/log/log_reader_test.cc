@@ -206,6 +206,85 @@ TEST(LogReader, AMissingLineIsFound) {
   EXPECT_EQ(Read(headless).last, Step::kFault);
 }
 
+// --- several turns at once
+
+struct RunOutcome {
+  std::vector<std::string> commands;  // "<boot> <db> SET k v"
+  std::string fault;
+  uint64_t whole = 0;
+  bool torn = false;
+  bool operator==(const RunOutcome&) const = default;
+};
+
+RunOutcome ReadInRuns(const std::string& bytes, size_t most, size_t piece_bytes, size_t& steps) {
+  MemoryDisk disk;
+  disk.files["/log"] = bytes;
+  std::unique_ptr<DiskFile> file;
+  EXPECT_EQ(disk.Open("log", Disk::Mode::kRead, file), 0);
+  LogReader reader(*file, bytes.size(), 0, piece_bytes);
+  RunOutcome outcome;
+  Step step;
+  for (steps = 0; (step = reader.NextTurns(most)) == Step::kTurn; ++steps) {
+    for (size_t i = 0; i < reader.commands(); ++i) {
+      std::string command = Concat(reader.boot(), " ", reader.db(i));
+      for (size_t word = 0; word < reader.words(i); ++word)
+        command += Concat(" ", reader.Word(i, word));
+      outcome.commands.push_back(command);
+    }
+  }
+  outcome.whole = reader.whole();
+  outcome.fault = reader.fault();
+  outcome.torn = step == Step::kFault && reader.IsTorn();
+  return outcome;
+}
+
+// Two writers of two boots, each with some small turns.
+Written TwoWriters() {
+  Written log;
+  for (int i = 0; i < 5; ++i) {
+    log.Effect(i / 3, {"SET", "k", std::to_string(i)});
+    log.EndTurn();
+  }
+  log.bytes += LogHeaderLine("later");
+  log.writer.Restart();
+  for (int i = 0; i < 4; ++i) {
+    log.Effect(0, {"SET", "k", std::to_string(i)});
+    log.Effect(1, {"DEL", "k"});
+    log.EndTurn();
+  }
+  return log;
+}
+
+TEST(LogReader, RunsOfTurnsHaveAsManyCommandsAsAreAskedFor) {
+  const std::string bytes = TwoWriters().bytes;
+  constexpr size_t kPiece = LogReader::kPieceBytes;
+  size_t steps = 0;
+  const RunOutcome single = ReadInRuns(bytes, 1, kPiece, steps);
+  EXPECT_EQ(steps, 9U);
+  EXPECT_EQ(single.commands.size(), 13U);
+  EXPECT_EQ(single.commands[4], "boot 1 SET k 4");
+  EXPECT_EQ(single.commands[5], "later 0 SET k 0");
+  EXPECT_EQ(ReadInRuns(bytes, 4, kPiece, steps), single);
+  EXPECT_EQ(steps, 4U) << "4 turns and 1; the other boot's 2 and 2";
+  EXPECT_EQ(ReadInRuns(bytes, 100, kPiece, steps), single);
+  EXPECT_EQ(steps, 2U) << "a run has one boot";
+}
+
+// Whatever is wrong with it, the turns before the fault are given, and the fault is the same.
+TEST(LogReader, RunsTellTheSameOfADamagedFile) {
+  const std::string bytes = TwoWriters().bytes;
+  size_t steps = 0;
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    for (const std::string& log : {bytes.substr(0, at), damaged}) {
+      const RunOutcome single = ReadInRuns(log, 1, LogReader::kPieceBytes, steps);
+      ASSERT_EQ(ReadInRuns(log, 3, LogReader::kPieceBytes, steps), single) << at;
+      ASSERT_EQ(ReadInRuns(log, 32, 1 + at % 90, steps), single) << at;
+    }
+  }
+}
+
 // The same at the size of a log that was in use, one bit a byte.
 TEST(LogReader, NoByteOfALongLogMayChange) {
   constexpr size_t kBytes = 64 * 1024;
