@@ -126,8 +126,10 @@ std::string NoOption(std::string_view word) {
 // is left to the configuration to say what is wrong with it.
 std::string NoForm(std::string_view word) {
   const std::string_view name = WithoutDashes(word);
-  std::vector<std::string_view> known(std::begin(kForms), std::end(kForms));
   const std::vector<std::string_view> directives = DirectiveNames();
+  // Of nearly every start: what is near to it need not be looked for.
+  if (std::ranges::find(directives, name) != directives.end()) return {};
+  std::vector<std::string_view> known(std::begin(kForms), std::end(kForms));
   known.insert(known.end(), directives.begin(), directives.end());
   const std::string_view meant = NearWord(name, known);
   if (word == Dashed(meant) || std::ranges::find(kForms, meant) == std::end(kForms)) return {};

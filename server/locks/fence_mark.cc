@@ -23,6 +23,7 @@ namespace {
 // Half of what a write reserves: the disk has time while the other half is given out.
 constexpr int64_t kTokensReady = kTokenMarkAhead / 2;  // with fewer the mark is written anew
 constexpr int64_t kWriteRetryMs = 50;                  // between attempts, at least
+constexpr int64_t kFirstWriteMs = 20;                  // behind the start: no client waits for it
 constexpr std::string_view kUnsure = " unsure";
 // A bare number without a checksum counts only from here on: tokens start from the time in µs.
 constexpr int64_t kLeastInMicros = 1'000'000'000'000'000;
@@ -124,7 +125,12 @@ void FenceMark::Open() {
   if (damaged_ || tokens_.Next(on_.clock.now()) == 0) return;
   unused_since_ = tokens_.last();
   is_first_ = true;
-  Reserve();
+  on_.timers.Arm(first_write_, on_.clock.now().ms() + kFirstWriteMs);
+}
+
+// Unless somebody wanted a lock meanwhile.
+void FenceMark::FirstWriteIsDue() {
+  if (is_first_ && !is_writing_) Reserve();
 }
 
 void FenceMark::Loaded() {

@@ -15,9 +15,10 @@
 //
 // A worker writes it, between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
-// The first turn begins that first writing and does not wait for it, so a server is there at once;
-// a caller who wants a lock within those few ms waits. So does the first one where the log tells of
-// tokens above the mark that was found. No other command waits for the disk.
+// That first writing begins some ms behind the start, so it costs the first answer nothing: neither
+// the thread of the worker, nor what its sync takes from the processor. A caller who wants a lock
+// before it is done begins it, and waits. So does the first one where the log tells of tokens above
+// the mark that was found. No other command waits for the disk.
 #pragma once
 
 #include "server/clients/host.h"
@@ -26,6 +27,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/locks/lease_horizon.h"
 #include "storage/locks/fence.h"
+#include "storage/time/timer_task.h"
 
 namespace sluice {
 
@@ -36,6 +38,7 @@ class FenceMark {
     Host& host;
     const TurnClock& clock;
     LogState& log;
+    TimerTasks& timers;
   };
   FenceMark(const Uses& uses, FenceTokens& tokens, FenceMemory& memory, LeaseHorizon& horizon)
       : on_(uses),
@@ -44,10 +47,15 @@ class FenceMark {
                   : uses.config.disk().Absolute(uses.config.settings().fence_mark_file)),
         tokens_(tokens),
         memory_(memory),
-        horizon_(horizon) {}
+        horizon_(horizon) {
+    first_write_.fired = [](TimerTask& task) {
+      static_cast<TimerTaskOf<FenceMark>&>(task).owner.FirstWriteIsDue();
+    };
+  }
+  ~FenceMark() { on_.timers.Disarm(first_write_); }
 
-  // Reads the file, before the first turn or in it, and begins to reserve. Only the first call
-  // does: LookAhead and Started may both come first.
+  // Reads the file, before the first turn or in it; that tokens are reserved follows soon. Only the
+  // first call does: LookAhead and Started may both come first.
   void Open();
 
   // Between turns: has more written when less than half of what is reserved is left, or leases go
@@ -113,6 +121,7 @@ class FenceMark {
   }
   void LookClosely();
   void Load();
+  void FirstWriteIsDue();
   void Reserve();
   void Write();
   int WriteNow();
@@ -128,6 +137,7 @@ class FenceMark {
 
   const Uses on_;
   const std::string path_;
+  TimerTaskOf<FenceMark> first_write_{*this};
   FenceTokens& tokens_;
   FenceMemory& memory_;
   LeaseHorizon& horizon_;

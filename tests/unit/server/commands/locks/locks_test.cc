@@ -141,16 +141,33 @@ TEST_F(LocksTest, ADamagedMarkGivesNoLocks) {
 
 // --- tokens are reserved ahead, and the disk may be late
 
-// The start does not wait for the disk, and neither does a command that needs no token.
+// The start does not wait for the disk, and neither does a command that needs no token; nor does a
+// worker begin before the first clients were served.
 TEST_F(LocksTest, OnlyACallerWhoWantsALockWaitsForTheFirstTokens) {
   TestEngine next;
   next.set_aside_waits(true);
   TestClient& client = next.Connect();
   EXPECT_EQ(client.Run({"ping"}).ToText(), "+PONG");
-  EXPECT_EQ(next.background_tasks(), 1u);
-  EXPECT_EQ(next.disk().replaced, 0);
+  EXPECT_EQ(next.background_tasks(), 0u);
   EXPECT_GT(Token(client.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
   EXPECT_EQ(next.disk().replaced, 1);
+  next.AdvanceTime(1000);
+  EXPECT_EQ(next.background_tasks(), 0u) << "it was written already";
+}
+
+TEST_F(LocksTest, TheFirstTokensAreReservedSoonBehindTheStart) {
+  TestEngine next;
+  next.set_aside_waits(true);
+  TestClient& client = next.Connect();
+  EXPECT_EQ(client.Run({"ping"}).ToText(), "+PONG");
+  next.AdvanceTime(100);
+  EXPECT_EQ(next.background_tasks(), 1u);
+  EXPECT_EQ(next.disk().replaced, 0);
+  next.RunBackgroundNow();
+  next.Settle();
+  EXPECT_EQ(next.disk().replaced, 1);
+  EXPECT_GT(Token(client.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);
+  EXPECT_EQ(next.disk().replaced, 1) << "nobody waits for it now";
 }
 
 TEST_F(LocksTest, MoreTokensAreReservedBeforeTheyAreSpent) {
