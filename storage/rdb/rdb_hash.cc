@@ -1,8 +1,10 @@
 // Hashes in RDB form: see rdb_collections.h. Ends of fields are written relative to the earliest
 // one, plus 1, because 0 means "none"; fields that are over are neither written nor read.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -65,6 +67,14 @@ class HashMaker {
         context_.hash);
     return true;
   }
+  // The same of names and values in turn, kTextsTogether at most, none of which ends.
+  bool AddSome(std::span<const std::string> texts) {
+    std::array<SplitMap::Named, kTextsTogether / 2> fields;
+    const size_t count = texts.size() / 2;
+    for (size_t i = 0; i < count; ++i)
+      fields[i] = {texts[2 * i], {.value = texts[2 * i + 1], .deadline = {}}};
+    return hash_->LoadSome(std::span(fields).first(count), context_.hash, context_.now);
+  }
   // Whether no field came twice. Add may have missed it.
   bool AllDiffer() const { return hash_->AllDiffer(); }
   std::unique_ptr<Value> Take() {
@@ -120,7 +130,8 @@ bool ReadTimedListpack(RdbReader& reader, HashMaker& maker) {
   return whole && count % 3 == 0;
 }
 
-// Elements come one by one: a name waits for its value, and one that is left over is a fault.
+// Elements of a pack come one by one: a name waits for its value, and one that is left over is a
+// fault.
 bool ReadFields(RdbReader& reader, RdbSequence form, HashMaker& maker) {
   std::optional<std::string> name;
   const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
@@ -235,7 +246,9 @@ std::unique_ptr<Value> ReadHash(RdbType type, RdbReader& reader, const RdbContex
       whole = ReadFields(reader, RdbSequence::kZipmap, maker);
       break;
     default:
-      whole = ReadFields(reader, RdbSequence::kPairs, maker);
+      whole = ReadTogether(
+          reader, RdbSequence::kPairs,
+          [&maker](std::span<const std::string> texts) { return maker.AddSome(texts); });
   }
   whole = whole && maker.AllDiffer();
   if (!whole) reader.Fail();

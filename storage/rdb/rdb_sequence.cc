@@ -1,6 +1,7 @@
 // See rdb_sequence.h.
 #include "storage/rdb/rdb_sequence.h"
 
+#include <array>
 #include <string>
 
 #include "storage/listpack/listpack.h"
@@ -16,6 +17,30 @@ bool ForEachInListpack(std::string_view bytes, VisitPacked visit) {
   }
   return reader.ok();
 }
+
+// The texts that are kept back for ReadTogether.
+class TextBatch {
+ public:
+  // True: they are as many, or as long, as may be kept.
+  bool Add(std::string_view text) {
+    texts_[count_++] = text;
+    bytes_ += text.size();
+    return count_ == texts_.size() || bytes_ > kBytesMax;
+  }
+  size_t size() const { return count_; }
+  std::span<const std::string> texts() const { return std::span(texts_).first(count_); }
+  // The room of long ones goes with them.
+  void Clear() {
+    if (bytes_ > kBytesMax) texts_ = {};
+    count_ = bytes_ = 0;
+  }
+
+ private:
+  static constexpr size_t kBytesMax = 64 * 1024;
+  std::array<std::string, kTextsTogether> texts_;
+  size_t count_ = 0;
+  size_t bytes_ = 0;
+};
 
 bool ReadStrings(RdbReader& reader, uint64_t each, VisitText visit) {
   // A count that the bytes cannot hold runs into their end.
@@ -60,6 +85,23 @@ bool ReadSequence(RdbReader& reader, RdbSequence form, VisitText visit) {
   }
   if (!whole) reader.Fail();
   return whole;
+}
+
+bool ReadTogether(RdbReader& reader, RdbSequence form, VisitTexts visit) {
+  TextBatch batch;
+  const size_t each = form == RdbSequence::kPairs ? 2 : 1;
+  const auto flush = [&] {
+    const bool ok = batch.size() == 0 || visit(batch.texts());
+    batch.Clear();
+    return ok;
+  };
+  const bool whole = ReadSequence(reader, form, [&](std::string_view text) {
+    const bool is_full = batch.Add(text);
+    return !is_full || batch.size() % each != 0 || flush();
+  });
+  if (whole && flush()) return true;
+  reader.Fail();
+  return false;
 }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 // allow.
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,8 +52,12 @@ std::unique_ptr<Value> ReadSet(RdbType type, RdbReader& reader, const RdbContext
                            : type == RdbType::kSetListpack ? RdbSequence::kListpack
                                                            : RdbSequence::kStrings;
   auto set = std::make_unique<Set>();
-  const bool whole = ReadSequence(
-      reader, form, [&](std::string_view member) { return set->Add(member, context.set); });
+  const auto add = [&](std::string_view member) { return set->Add(member, context.set); };
+  const auto add_some = [&](std::span<const std::string> members) {
+    return set->AddSome(members, context.set);
+  };
+  const bool whole = form == RdbSequence::kStrings ? ReadTogether(reader, form, add_some)
+                                                   : ReadSequence(reader, form, add);
   if (!whole || set->empty()) return nullptr;
   return set;
 }

@@ -188,6 +188,19 @@ bool Hash::Load(std::string_view name, std::string_view value, const Limits& lim
   return true;
 }
 
+bool Hash::LoadSome(std::span<const SplitMap::Named> fields, const Limits& limits, const Now& now) {
+  while (!fields.empty() && (!table_ || table_->times)) {
+    if (!Load(fields[0].name, *fields[0].content.value, limits, now)) return false;
+    fields = fields.subspan(1);
+  }
+  if (fields.empty()) return true;
+  const bool are_new = table_->map.PutTogether(fields) == fields.size();
+  for (const SplitMap::Named& field : fields) {
+    NoteSize(std::max(field.name.size(), field.content.value->size()), limits);
+  }
+  return are_new;
+}
+
 bool Hash::AllDiffer() const { return table_ || pack_.AllDiffer(kEach); }
 
 void Hash::NoteSize(size_t text_bytes, const Limits& limits) {

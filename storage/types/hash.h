@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -73,6 +74,8 @@ class Hash final : public Value {
   // for it where that would take long: AllDiffer tells at the end, and before the first
   // SetDeadline. False where it is there, and that has shown.
   bool Load(std::string_view name, std::string_view value, const Limits& limits, const Now& now);
+  // The same of some fields, SplitMap::kTogetherMax at most, whose look-ups overlap.
+  bool LoadSome(std::span<const SplitMap::Named> fields, const Limits& limits, const Now& now);
   bool AllDiffer() const;
   // False when it is not there (alive).
   bool Erase(std::string_view name, const Now& now);

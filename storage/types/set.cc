@@ -4,6 +4,7 @@
 #include "storage/types/set.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -165,6 +166,20 @@ bool Set::Add(std::string_view member, const Limits& limits) {
   if (Has(member)) return false;
   AddText(member, *limits.hash_keys);
   return true;
+}
+
+bool Set::AddSome(std::span<const std::string> members, const Limits& limits) {
+  while (!members.empty() && !std::holds_alternative<Large>(members_)) {
+    if (!Add(members[0], limits)) return false;
+    members = members.subspan(1);
+  }
+  if (members.empty()) return true;
+  std::array<SplitMap::Named, SplitMap::kTogetherMax> named;
+  std::ranges::transform(members, named.begin(), [](const std::string& member) {
+    return SplitMap::Named{member, {}};
+  });
+  const auto some = std::span(named).first(members.size());
+  return std::get<Large>(members_)->PutTogether(some) == some.size();
 }
 
 void Set::AddText(std::string_view member, HashKeys& hash_keys) {

@@ -47,6 +47,9 @@ class Set final : public Value {
   void Sample(size_t count, Random& random, Visit visit) const;
 
   bool Add(std::string_view member, const Limits& limits);  // false when it is a member already
+  // The same of some members, SplitMap::kTogetherMax at most, whose look-ups overlap. False where
+  // one is there already, or comes twice.
+  bool AddSome(std::span<const std::string> members, const Limits& limits);
   bool Remove(std::string_view member);
   void RemoveAll(std::span<const std::string> members);  // those that are there
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <vector>
 
 #include "storage/keyspace/segment_table_impl.h"
@@ -87,8 +88,26 @@ void SplitMap::Draw(Random& random, Test wanted, Test visit) const {
 
 // --- changing
 
-bool SplitMap::Put(std::string_view name, const MemberContent& content) {
-  const HashedKey key = Hash(name);
+size_t SplitMap::PutTogether(std::span<const Named> members) {
+  std::array<HashedKey, kTogetherMax> keys;
+  std::array<const PackedPointer*, kTogetherMax> slots;
+  assert(members.size() <= keys.size());
+  for (size_t i = 0; i < members.size(); ++i) {
+    keys[i] = Hash(members[i].name);
+    table_.PrefetchSegment(keys[i].hash);
+  }
+  for (size_t i = 0; i < members.size(); ++i) table_.Prefetch(keys[i].hash);
+  for (size_t i = 0; i < members.size(); ++i) slots[i] = table_.PrefetchSlot(keys[i].hash);
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (slots[i] != nullptr) table_.PrefetchElement(*slots[i]);
+  }
+  size_t created = 0;
+  for (size_t i = 0; i < members.size(); ++i) created += Put(keys[i], members[i].content);
+  return created;
+}
+
+bool SplitMap::Put(HashedKey key, const MemberContent& content) {
+  const std::string_view name = key.bytes;
   const Member::Shape shape(name, content);
   Member* const old = table_.Find(key);
   if (old && old->HasShape(shape)) {

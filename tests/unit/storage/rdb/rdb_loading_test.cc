@@ -100,6 +100,69 @@ TEST(RdbLoadingTest, AFieldOrMemberThatComesTwiceIsRefused) {
   }
 }
 
+// --- large hashes and sets, whose elements are put together
+
+// `each`: how many texts are one element.
+std::string PlainFile(RdbType type, const std::vector<std::string>& texts, size_t each) {
+  std::string value;
+  RdbWriter writer(value);
+  writer.Length(texts.size() / each);
+  for (const std::string& text : texts) writer.String(text);
+  return RdbSample{"", type, value}.File();
+}
+
+struct PlainType {
+  RdbType type;
+  size_t each;
+};
+constexpr PlainType kPlainTypes[] = {{RdbType::kHash, 2}, {RdbType::kSet, 1}};
+
+TEST(RdbLoadingTest, ElementsThatArePutTogetherAreAllThere) {
+  for (const size_t count : {1u, 15u, 16u, 17u, 31u, 32u, 33u, 600u, 5000u}) {
+    // Long texts are not kept back until there are many.
+    for (const size_t longer : {size_t{0}, size_t{7'000}, size_t{70'000}}) {
+      if (longer > 0 && count > 33) continue;
+      std::vector<std::string> texts;
+      for (size_t i = 0; i < count; ++i) {
+        texts.push_back("field:" + std::to_string(i) + std::string(i % 5 == 3 ? longer : 0, 'f'));
+        texts.push_back("value:" + std::to_string(i) + std::string(i % 3 == 1 ? longer : 0, 'v'));
+      }
+      RdbWorld world;
+      ASSERT_EQ(world.Load(PlainFile(RdbType::kHash, texts, 2)), "") << count;
+      const auto& hash = static_cast<const Hash&>(world.Find(0, "key")->value());
+      EXPECT_EQ(hash.Audit(), "");
+      EXPECT_EQ(hash.size(), count);
+      for (size_t i = 0; i < count; ++i) {
+        FieldValue found;
+        ASSERT_TRUE(hash.Get(texts[2 * i], world.now(), found));
+        EXPECT_EQ(found.text, texts[2 * i + 1]);
+      }
+      RdbWorld other;
+      ASSERT_EQ(other.Load(PlainFile(RdbType::kSet, texts, 1)), "") << count;
+      const auto& set = static_cast<const Set&>(other.Find(0, "key")->value());
+      EXPECT_EQ(set.Audit(), "");
+      EXPECT_EQ(set.size(), 2 * count);
+      for (const std::string& text : texts) EXPECT_TRUE(set.Has(text));
+    }
+  }
+}
+
+TEST(RdbLoadingTest, AnElementThatComesTwiceAmongThoseIsRefused) {
+  for (const size_t count : {2u, 33u, 600u, 2000u}) {
+    for (const PlainType& plain : kPlainTypes) {
+      for (const size_t before : {size_t{1}, size_t{20}, count - 1}) {
+        if (before >= count) continue;
+        std::vector<std::string> texts;
+        for (size_t i = 0; i < count * plain.each; ++i) texts.push_back("t:" + std::to_string(i));
+        texts[(count - 1) * plain.each] = texts[(count - 1 - before) * plain.each];
+        RdbWorld world;
+        EXPECT_NE(world.Load(PlainFile(plain.type, texts, plain.each)), "") << count << before;
+        EXPECT_EQ(world.Find(0, "key"), nullptr);
+      }
+    }
+  }
+}
+
 TEST(RdbLoadingTest, AFieldThatComesTwiceBeforeOneThatEndsIsRefused) {
   RdbWorld world;
   const std::vector<std::string> texts = {"a", "1", "0", "a", "2", "0", "b", "3", "4102444800123"};

@@ -77,6 +77,30 @@ TEST(SplitMap, BehavesAsAMap) {
   }
 }
 
+TEST(SplitMap, MembersThatArePutTogetherAreAsIfPutOneByOne) {
+  Random random(7);
+  HashKeys map_hash_keys(SipKey{7});
+  SplitMap map(map_hash_keys);
+  MapModel model;
+  for (int step = 0; step < 400; ++step) {
+    std::vector<std::pair<std::string, std::string>> texts(random() % (SplitMap::kTogetherMax + 1));
+    for (auto& [name, value] : texts) {
+      name = "field:" + std::to_string(random() % 4000);
+      value.assign(random() % 12, 'v');
+    }
+    std::vector<SplitMap::Named> members;
+    size_t created = 0;
+    for (const auto& [name, value] : texts) {
+      members.push_back({name, {.value = value, .deadline = {}}});
+      created += model.insert_or_assign(name, Content{value, {}}).second;
+    }
+    ASSERT_EQ(map.PutTogether(members), created);
+    ASSERT_EQ(map.size(), model.size());
+  }
+  EXPECT_EQ(map.Audit(), "");
+  EXPECT_EQ(Contents(map), model);
+}
+
 TEST(SplitMap, AMemberMayBeTheSourceOfItsOwnContent) {
   HashKeys map_hash_keys(SipKey{1});
   SplitMap map(map_hash_keys);
