@@ -26,7 +26,7 @@ from .loading import DrainsLoading, LargeValuesOf, Loading, SnapshotOf, TurnsOf
 from .log import EVERYSEC, AlwaysSynced, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
-                     BytesPerScript)
+                     BytesPerLock, BytesPerScript)
 from .monitoring import OpenPage, Scrape
 from .publish import Publish
 from .stall import Stall
@@ -145,6 +145,8 @@ CASES = [
     BytesPerLimiter("bytes-per-limiter-log", "LOG 1000 3600000", keys=1_000_000, bar=150),
     BytesPerLimiter("bytes-per-bucket-3", "3600", keys=1_000_000, bar=120,
                     command="LBUCKET.COUNT", times=3),
+    BytesPerLock("bytes-per-lock", "LEASE 3600000", locks=1_000_000, bar=310),
+    BytesPerLock("bytes-per-session-lock", "SESSION", locks=1_000_000, bar=720),
     Load("zadd-p16", ZADD, 1_500_000, 16, 0.70),
     Load("zrangebyscore-p16", ZRANGEBYSCORE, 1_500_000, 16, 0.70),
     Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),

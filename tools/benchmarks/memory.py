@@ -58,6 +58,34 @@ class BytesPerLimiter:
 
 
 @dataclass(frozen=True)
+class BytesPerLock:
+    """Held locks, with names of 16 bytes and owners of 36, beside what Redis has for one: SET NX PX. In
+    resident memory, which the bar is for, and as INFO counts it."""
+    name: str
+    terms: str  # what follows the owner
+    locks: int
+    bar: float
+
+    def run(self, bench):
+        locks = bench.scaled(self.locks)
+        resident, used = [], []
+        for side, command in (("sluice", f"LOCK.ACQUIRE {{}} {{}} {self.terms}"),
+                              ("redis", "SET {} {} NX PX 3600000")):
+            bench.progress(f"{self.name}: {locks:,} locks into {side}")
+            with server(bench.binary(side)) as target:
+                before = target.resident_bytes(), target.used_memory()
+                target.client.pipeline(
+                    encode(command.format(f"lock:{number:011}", f"owner-{number:030}").split())
+                    for number in range(locks))
+                time.sleep(SETTLE_SECONDS)
+                resident.append((target.resident_bytes() - before[0]) / locks)
+                used.append((target.used_memory() - before[1]) / locks)
+        for what, (ours, theirs), bar in (("", resident, self.bar), ("-used", used, None)):
+            yield Row(self.name + what, "bytes", ours, theirs, ours / theirs, bar=bar,
+                      absolute=bar is not None, note=self.terms)
+
+
+@dataclass(frozen=True)
 class BytesPerElement:
     """Collections of so many elements, the key's own cost among them. In `command` {key}, {element}
     and {number} (below a million) are put in."""

@@ -95,6 +95,10 @@ class Server:
         """How long the main thread was ready so far but kept off the processor by others."""
         return int((self.proc / "schedstat").read_text().split()[1])
 
+    def used_memory(self):
+        """As the server counts it."""
+        return int(self.client.info("memory")["used_memory"])
+
     def resident_bytes(self):
         for line in (self.proc / "smaps_rollup").read_text().split("\n"):
             if line.startswith("Rss:"):
