@@ -32,12 +32,12 @@ void Lock::WatchIfMany() {
 
 void Lock::Bind(int64_t token, uint64_t session) {
   if (session == 0) return;
-  LockBook& book = holders_.MakeBook();
-  LockClients& sessions = holders_.Find(token)->extra.Make().sessions;
+  LockHolder& holder = *holders_.Find(token);
+  LockClients& sessions = holder.extra.Make().sessions;
   if (std::find(sessions.begin(), sessions.end(), session) != sessions.end()) return;
   sessions.push_back(session);
   if (ties() == nullptr) return;
-  SessionBond& bond = book.bonds[{token, session}];
+  SessionBond& bond = holders_.AddBond(holder);
   bond.lock = this;
   bond.token = token;
   ties()->sessions.Add(session, bond);
@@ -47,11 +47,9 @@ void Lock::Tie(const LockHolder& holder) {
   if (watched_) ties()->watcher.Held(*this, holder.owner);
 }
 
-void Lock::Untie(const LockHolder& holder) {
+void Lock::Untie(LockHolder& holder) {
   if (watched_) ties()->watcher.Freed(*this, holder.owner);
-  LockBook* const book = holders_.book();
-  if (book == nullptr || book->bonds.empty()) return;
-  for (const uint64_t session : holder.sessions()) book->bonds.erase({holder.token, session});
+  holders_.DropBonds(holder);
 }
 
 // --- who may have it
@@ -290,8 +288,9 @@ int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd 
 
 void Lock::DropSession(LockHolder& holder, uint64_t session) {
   LockClients& sessions = holder.extra.Make().sessions;
-  sessions.erase(std::find(sessions.begin(), sessions.end(), session));
-  Unbind(session, holder.token);
+  const auto place = std::find(sessions.begin(), sessions.end(), session);
+  holders_.DropBond(holder, static_cast<size_t>(place - sessions.begin()));
+  sessions.erase(place);
 }
 
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
@@ -355,7 +354,7 @@ bool Lock::AllOver(int64_t until_ms) const {
     return times.empty() ? INT64_MIN : times.rbegin()->first;
   };
   const auto& deadlines = index()->deadlines;
-  return holders_.book()->bonds.empty() && deadlines.size() == holders_.size() &&
+  return holders_.bonds() == 0 && deadlines.size() == holders_.size() &&
          deadlines.rbegin()->first.first <= until_ms && last(index()->minholds) <= until_ms;
 }
 
@@ -366,8 +365,8 @@ size_t Lock::FreeHolders(size_t budget, OnEnd on_end) {
     // A session is a piece as a holder is: one holder may have very many.
     for (; freed < budget && !holder.sessions().empty(); ++freed) {
       LockClients& sessions = holder.extra.Make().sessions;
-      Unbind(sessions.back(), holder.token);
       sessions.pop_back();
+      holders_.DropBond(holder, sessions.size());
     }
     if (freed == budget) break;
     if (!holder.is_minimum_hold()) {

@@ -123,7 +123,7 @@ class Lock : public Value {
   void Watch() const;
   void Unwatch() const;
   // It has left the keyspace, and is still to be freed: the session is no binding of it any more.
-  void Unbind(uint64_t session, int64_t token) { holders_.book()->bonds.erase({token, session}); }
+  void Unbind(uint64_t session, int64_t token) { DropSession(*holders_.Find(token), session); }
   bool has_many() const { return index() != nullptr; }
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
@@ -220,9 +220,7 @@ class Lock : public Value {
   ValueType type() const override { return ValueType::kLock; }
   std::string_view Encoding() const override { return "lock"; }
   size_t MemoryBytes() const override { return BlockSize(sizeof(Lock)) + OutsideBytes(); }
-  size_t Elements() const override {
-    return 1 + holders_.size() + (holders_.book() ? holders_.book()->bonds.size() : 0);
-  }
+  size_t Elements() const override { return 1 + holders_.size() + holders_.bonds(); }
   size_t FreeSome(size_t budget) override {
     return FreeHolders(budget, [](const LockHolder&) {});
   }
@@ -255,12 +253,12 @@ class Lock : public Value {
   int64_t permits_used() const;
   void SetShape(const LockShape& shape);
   LockHolder* FindHeld(std::string_view owner, int64_t token);
-  // Binds a session once, however often it is named. Pointers to the holder are void.
+  // Binds a session once, however often it is named.
   void Bind(int64_t token, uint64_t session);
   void DropSession(LockHolder& holder, uint64_t session);
   // To be called when a holder that does not linger has come, and before one goes.
   void Tie(const LockHolder& holder);
-  void Untie(const LockHolder& holder);
+  void Untie(LockHolder& holder);
   void WatchIfMany();
   void SetEnd(LockHolder& holder, int64_t lease_until_ms);
   void NoteBroken(int64_t token);

@@ -3,16 +3,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "absl/container/inlined_vector.h"
+#include "boost/intrusive/list.hpp"
 #include "storage/memory/boxed_text.h"
 #include "storage/memory/rare_part.h"
 #include "storage/time/clock.h"
 
 namespace sluice {
+
+class Value;
 
 enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  // in files, too
 
@@ -47,13 +51,32 @@ struct LockTerms {
 // Sessions, connections: each once.
 using LockClients = absl::InlinedVector<uint64_t, 1>;
 
+// Ties a holder to one of its sessions, from the session's list.
+struct SessionBond
+    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+  Value* lock = nullptr;  // a Lock
+  int64_t token = 0;      // of the holder
+};
+
+// Those of a holder, in the order of its sessions; none where its lock is tied to nothing. They
+// stay with the holder itself: a copy has none.
+struct LockBonds {
+  LockBonds() = default;
+  LockBonds(const LockBonds&) {}
+  LockBonds(LockBonds&&) = default;
+  LockBonds& operator=(LockBonds&&) = default;
+
+  absl::InlinedVector<std::unique_ptr<SessionBond>, 1> list;
+};
+
 // The parts that few holders have.
 struct LockHolderExtra {
   int64_t permits = 1;
   int64_t minhold_until_ms = 0;
   LockClients sessions;
   LockClients notify;  // connections; may be gone
-  std::string label;
+  BoxedText label;
+  LockBonds bonds;  // changed by LockHolders alone, which counts them
 };
 
 // Kept by its lock under its token. Pointers to one are valid until another comes or it ends. A

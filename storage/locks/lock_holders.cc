@@ -12,6 +12,7 @@ namespace sluice {
 void LockHolder::BecomeMinimumHold() {
   holds = 0;
   if (!extra.is_made()) return;
+  assert(extra->bonds.list.empty());
   extra.Make().sessions.clear();
   extra.Make().notify.clear();
 }
@@ -49,9 +50,37 @@ void LockHolders::Erase(int64_t token) {
   }
 }
 
+// --- bonds
+
+SessionBond& LockHolders::AddBond(LockHolder& holder) {
+  auto& list = holder.extra.Make().bonds.list;
+  assert(list.size() + 1 == holder.sessions().size());
+  if (book_) ++book_->bonds;
+  return *list.emplace_back(std::make_unique<SessionBond>());
+}
+
+// Nothing where the lock is tied to nothing.
+void LockHolders::DropBond(LockHolder& holder, size_t at) {
+  if (at >= holder.extra->bonds.list.size()) return;
+  auto& list = holder.extra.Make().bonds.list;
+  list.erase(list.begin() + static_cast<ptrdiff_t>(at));
+  if (book_) --book_->bonds;
+}
+
+void LockHolders::DropBonds(LockHolder& holder) {
+  if (!holder.extra.is_made()) return;
+  auto& list = holder.extra.Make().bonds.list;
+  if (book_) book_->bonds -= list.size();
+  list.clear();
+}
+
+// --- the book
+
 LockBook& LockHolders::MakeBook() {
   if (book_) return *book_;
+  const size_t bonds = this->bonds();
   book_ = std::make_unique<LockBook>();
+  book_->bonds = bonds;
   book_->newest_token = one_.token;
   if (TheOne()) book_->holders.emplace(one_.token, std::move(one_));
   one_ = LockHolder{};
@@ -60,12 +89,12 @@ LockBook& LockHolders::MakeBook() {
 
 // Nodes of trees are estimated.
 size_t LockHolders::OutsideBytes() const {
-  if (!book_) return one_.OutsideBytes();
+  const size_t bond_bytes = bonds() * BlockSize(sizeof(SessionBond));
+  if (!book_) return one_.OutsideBytes() + bond_bytes;
   constexpr size_t kIndexed = TreeNodeBytes<decltype(LockIndex::by_owner)>() +
                               TreeNodeBytes<decltype(LockIndex::minholds)>();
-  size_t bytes = BlockSize(sizeof(LockBook)) +
-                 book_->holders.size() * TreeNodeBytes<decltype(LockBook::holders)>() +
-                 book_->bonds.size() * TreeNodeBytes<decltype(LockBook::bonds)>();
+  size_t bytes = BlockSize(sizeof(LockBook)) + bond_bytes +
+                 book_->holders.size() * TreeNodeBytes<decltype(LockBook::holders)>();
   if (const LockIndex* const index = book_->index.get())
     return bytes + BlockSize(sizeof(LockIndex)) + index->outside_bytes + size() * kIndexed;
   for (const LockHolder& holder : *this) bytes += holder.OutsideBytes();

@@ -1,10 +1,10 @@
-// LockHolders: the holders of one lock, by token. Most locks have one, exclusive and with a lease
-// alone: that holder lies in here, and costs no block of its own. A second holder, a session or a
-// semaphore makes the book, which has room for all there is to know of many; it stays as long as
-// the lock. The holder is then in the book as the others are.
+// LockHolders: the holders of one lock, by token. Most locks have one, which lies in here, and
+// costs no block of its own. A second holder, or a semaphore, makes the book, which has room for
+// all there is to know of many; it stays as long as the lock. The holder is then in the book as the
+// others are.
 //
-//   one plain holder    | one | no book |
-//   any other number    |     | book ---|--> holders by token, index, bonds, ...
+//   one holder          | one | no book |
+//   any other number    |     | book ---|--> holders by token, index, ...
 #pragma once
 
 #include <cassert>
@@ -17,18 +17,9 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
-#include "boost/intrusive/list.hpp"
-#include "storage/keyspace/value.h"
 #include "storage/locks/lock_holder.h"
 
 namespace sluice {
-
-// Ties a holder to one of its sessions, from the session's list.
-struct SessionBond
-    : boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
-  Value* lock = nullptr;  // a Lock
-  int64_t token = 0;      // of the holder
-};
 
 // Kept by a lock with many holders: few are looked through.
 struct LockIndex {
@@ -42,12 +33,12 @@ struct LockIndex {
 };
 
 struct LockBook {
-  std::map<int64_t, LockHolder> holders;                      // by token
-  std::map<std::pair<int64_t, uint64_t>, SessionBond> bonds;  // by token and session
-  std::unique_ptr<LockIndex> index;                           // once made it stays
-  int64_t newest_token = 0;                                   // of those that were ever here
-  int64_t broken_token = 0;                                   // the newest that was
-  int64_t of = 1;                                             // permits that there are
+  std::map<int64_t, LockHolder> holders;  // by token
+  std::unique_ptr<LockIndex> index;       // once made it stays
+  size_t bonds = 0;                       // of all holders
+  int64_t newest_token = 0;               // of those that were ever here
+  int64_t broken_token = 0;               // the newest that was
+  int64_t of = 1;                         // permits that there are
 };
 
 class LockHolders {
@@ -95,6 +86,13 @@ class LockHolders {
   // Requires: it has an owner, and a token that none of the others has.
   LockHolder& Put(LockHolder holder);
   void Erase(int64_t token);
+
+  // --- the bonds of one of these holders
+  SessionBond& AddBond(LockHolder& holder);  // for the last of its sessions
+  void DropBond(LockHolder& holder, size_t at);
+  void DropBonds(LockHolder& holder);
+  // Of all holders; O(1).
+  size_t bonds() const { return book_ ? book_->bonds : one_.extra->bonds.list.size(); }
 
   const LockBook* book() const { return book_.get(); }
   LockBook* book() { return book_.get(); }

@@ -146,7 +146,7 @@ CASES = [
     BytesPerLimiter("bytes-per-bucket-3", "3600", keys=1_000_000, bar=120,
                     command="LBUCKET.COUNT", times=3),
     BytesPerLock("bytes-per-lock", "LEASE 3600000", locks=1_000_000, bar=310),
-    BytesPerLock("bytes-per-session-lock", "SESSION", locks=1_000_000, bar=720),
+    BytesPerLock("bytes-per-session-lock", "SESSION", locks=1_000_000, bar=450),
     Load("zadd-p16", ZADD, 1_500_000, 16, 0.70),
     Load("zrangebyscore-p16", ZRANGEBYSCORE, 1_500_000, 16, 0.70),
     Transactions("sliding-window-multi-p16", sliding_window, 200_000, 16, step_ms=1, bar=0.70),

@@ -76,5 +76,37 @@ TEST(LockHolders, MemoryFollows) {
   EXPECT_EQ(holders.OutsideBytes(), 0u);
 }
 
+// A session costs a bond, and no book; a copy of its holder is tied to nothing.
+TEST(LockHolders, BondsAreCountedWhereverTheirHolderLies) {
+  LockHolders holders;
+  LockHolder& one = holders.Put(Holder(5, "a"));
+  const size_t bare = holders.OutsideBytes();
+  for (const uint64_t session : {7, 8, 9}) {
+    one.extra.Make().sessions.push_back(session);
+    holders.AddBond(one).token = 5;
+  }
+  EXPECT_EQ(holders.book(), nullptr);
+  EXPECT_EQ(holders.bonds(), 3u);
+  EXPECT_GT(holders.OutsideBytes(), bare + 3 * sizeof(SessionBond));
+  const LockHolder copy = one;
+  EXPECT_EQ(copy.sessions().size(), 3u);
+  EXPECT_TRUE(copy.extra->bonds.list.empty());
+
+  holders.Put(Holder(6, "b"));  // into the book
+  LockHolder& moved = *holders.Find(5);
+  EXPECT_EQ(holders.bonds(), 3u);
+  holders.DropBond(moved, 1);
+  holders.DropBond(moved, 9);  // there is none
+  EXPECT_EQ(holders.bonds(), 2u);
+  LockHolder& other = *holders.Find(6);
+  other.extra.Make().sessions.push_back(7);
+  holders.AddBond(other).token = 6;
+  EXPECT_EQ(holders.bonds(), 3u);
+  holders.DropBonds(moved);
+  EXPECT_EQ(holders.bonds(), 1u);
+  holders.DropBonds(*holders.Find(6));
+  EXPECT_EQ(holders.bonds(), 0u);
+}
+
 }  // namespace
 }  // namespace sluice
