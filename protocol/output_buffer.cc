@@ -45,13 +45,13 @@ void OutputBuffer::AddBlock(size_t at_least) {
   const size_t capacity = at_least <= usual ? usual : std::max(at_least, kBlockBytes);
   void* memory = std::malloc(sizeof(Block) + capacity);
   if (memory == nullptr) std::abort();
-  Block* block = new (memory) Block{nullptr, nullptr, capacity};
+  Block* block = new (memory) Block{nullptr, nullptr, nullptr, capacity};
+  block->begin = block->data();
   if (last_ != nullptr) {
     last_->end = end_;
     last_->next = block;
   } else {
     first_ = block;
-    begin_ = block->data();
   }
   last_ = block;
   end_ = block->data();
@@ -64,10 +64,9 @@ void OutputBuffer::AddBlock(size_t at_least) {
 size_t OutputBuffer::PeekBlocks(iovec* vectors, size_t count) const {
   size_t left = sendable();
   size_t filled = 0;
-  char* begin = begin_;
   for (Block* block = first_; block != nullptr && left > 0 && filled < count; block = block->next) {
-    if (block != first_) begin = block->data();
-    char* end = block == last_ ? end_ : block->end;
+    char* const begin = block->begin;
+    char* const end = block == last_ ? end_ : block->end;
     if (begin == end) continue;  // a last block that was only reserved
     const size_t bytes = std::min(left, static_cast<size_t>(end - begin));
     vectors[filled++] = {begin, bytes};
@@ -80,23 +79,24 @@ void OutputBuffer::ConsumeBlocks(size_t n) {
   bytes_ -= n;
   gone_ += n;
   while (first_ != last_) {
-    const size_t here = static_cast<size_t>(first_->end - begin_);
+    const size_t here = static_cast<size_t>(first_->end - first_->begin);
     if (n < here) break;
     n -= here;
     FreeFirst();
   }
-  begin_ += n;
-  if (!empty() || first_ == nullptr) return;
+  if (first_ == nullptr) return;
+  first_->begin += n;
+  if (!empty()) return;
   // All sent. A block of usual size stays for the next turn; one made for a large reply goes.
   if (last_->capacity > kBlockBytes) return Clear();
-  begin_ = end_ = last_->data();
+  last_->begin = end_ = last_->data();
 }
 
 std::string OutputBuffer::CopyLast(size_t n, size_t count_max) const {
   std::string copy;
   size_t skip = bytes_ - std::min(n, bytes_);
   for (Block* block = first_; block != nullptr && copy.size() < count_max; block = block->next) {
-    const char* const begin = block == first_ ? begin_ : block->data();
+    const char* const begin = block->begin;
     const char* const end = block == last_ ? end_ : block->end;
     const size_t here = static_cast<size_t>(end - begin);
     const size_t skipped = std::min(skip, here);
@@ -112,7 +112,7 @@ void OutputBuffer::DropLast(size_t n) {
   size_t left = bytes_ - n;
   Block* block = first_;
   while (true) {
-    char* const begin = block == first_ ? begin_ : block->data();
+    char* const begin = block->begin;
     const size_t here = static_cast<size_t>((block == last_ ? end_ : block->end) - begin);
     if (left <= here) {
       end_ = begin + left;
@@ -137,7 +137,7 @@ void OutputBuffer::DropLast(size_t n) {
 bool OutputBuffer::Sound() const {
   size_t bytes = 0, memory = 0;
   for (Block* block = first_; block != nullptr; block = block->next) {
-    const char* const begin = block == first_ ? begin_ : block->data();
+    const char* const begin = block->begin;
     const char* const end = block == last_ ? end_ : block->end;
     if (begin > end || end > block->data() + block->capacity) return false;
     if (block->next == nullptr && block != last_) return false;
@@ -151,7 +151,6 @@ bool OutputBuffer::Sound() const {
 void OutputBuffer::FreeFirst() {
   Block* block = first_;
   first_ = block->next;
-  begin_ = first_ == nullptr ? nullptr : first_->data();
   memory_ -= sizeof(Block) + block->capacity;
   std::free(block);
 }

@@ -5,8 +5,8 @@
 //
 //   first_                               last_
 //   [ sent | waiting ] -> [ waiting ] -> [ waiting | room ]
-//          ^ begin_                                ^ end_  ^ limit_
-//   gone_ bytes before begin_ were sent; appended() = gone_ + bytes_
+//          ^ first_->begin                         ^ end_  ^ limit_
+//   gone_ bytes before that were sent; appended() = gone_ + bytes_
 //
 // The first block is small, because most clients are answered with a few bytes a turn; those that
 // outgrow it get large ones, and begin with a larger one the next time: a reply in two blocks costs
@@ -138,7 +138,8 @@ class OutputBuffer {
   // The header of a block; its bytes stand behind it in the same allocation.
   struct Block {
     Block* next;
-    char* end;  // of the bytes in it; of the last block, end_ holds instead
+    char* begin;  // of the bytes in it that are still to be sent
+    char* end;    // of the bytes in it; of the last block, end_ holds instead
     size_t capacity;
     char* data() { return reinterpret_cast<char*>(this + 1); }
   };
@@ -151,8 +152,8 @@ class OutputBuffer {
   void ConsumeBlocks(size_t n);
   void FreeFirst();
 
-  // Invariant: begin_ points into first_, end_ and limit_ into last_; all are null without a block.
-  // Every block but the last holds at least one byte that is to be sent.
+  // Invariant: end_ and limit_ point into last_; all are null without a block. Every block but the
+  // last holds at least one byte that is to be sent.
   char* end_ = nullptr;
   char* limit_ = nullptr;
   size_t bytes_ = 0;
@@ -164,7 +165,6 @@ class OutputBuffer {
   uint64_t gone_ = 0;         // bytes that were sent, or dropped
   uint64_t may_leave_ = kEverything;
   uint64_t held_from_ = kEverything;
-  char* begin_ = nullptr;
   Block* first_ = nullptr;
   Block* last_ = nullptr;
 };

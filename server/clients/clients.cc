@@ -47,13 +47,12 @@ Session& Clients::Open(Peer peer) {
   session->authenticated = !initial_login_.needs_login;
   if (!session->authenticated) session->conditions |= kNeedsLogin;
   SetUser(*session, initial_login_.user, initial_login_.is_restricted);
-  session->needs_login_since_ms = now_ms;
   LimitOutput(*session);
   if (gate_) session->output.set_may_leave(0);
-  slot_of_client_.emplace(session->client_id, slot);
   Account(*session);
   ++CountOf(*session);
   slots_[slot].session = std::move(session);
+  by_number_.insert(slot);
   ++size_;
   ++statistics_.connections;
   return *slots_[slot].session;
@@ -62,7 +61,7 @@ Session& Clients::Open(Peer peer) {
 // The number of the slot is free again, the number of the client is never given twice.
 void Clients::Remove(Session& session) {
   const uint32_t slot = session.id.slot;
-  slot_of_client_.erase(session.client_id);
+  by_number_.erase(slot);
   --CountOf(session);
   SetAccounted(session, 0);
   slots_[slot].session.reset();
@@ -88,8 +87,8 @@ void Clients::SetKind(Session& session, SessionKind kind) {
 
 // By the number that CLIENT ID tells; O(1).
 Session* Clients::FindClient(uint64_t client_id) const {
-  const auto found = slot_of_client_.find(client_id);
-  return found == slot_of_client_.end() ? nullptr : slots_[found->second].session.get();
+  const auto found = by_number_.find(client_id);
+  return found == by_number_.end() ? nullptr : slots_[*found].session.get();
 }
 
 // O(slots), in the order of slots, which says nothing about age. `visit` must not open or remove.
@@ -157,7 +156,7 @@ void Clients::Push(Session& session, std::initializer_list<std::string_view> pie
     for (const std::string_view piece : pieces) session.output.Append(piece);
     return QueueSend(session);
   }
-  std::string& held = *session.pushes_after_exec;
+  std::string& held = *session.rare->pushes_after_exec;
   for (const std::string_view piece : pieces) held.append(piece);
   const uint64_t limit = OutputLimitOf(session).hard_bytes;
   if (limit == 0 || held.size() <= limit) return;
@@ -278,12 +277,12 @@ void Clients::CheckOutputLimit(Session& session) {
   const int64_t now_ms = clock_.now().ms();
   const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
   if (!soft) {
-    session.over_soft_limit_since_ms = -1;
-  } else if (session.over_soft_limit_since_ms < 0) {
-    session.over_soft_limit_since_ms = now_ms;
+    if (session.rare.is_made()) session.rare.Make().over_soft_limit_since_ms = -1;
+  } else if (session.rare->over_soft_limit_since_ms < 0) {
+    session.rare.Make().over_soft_limit_since_ms = now_ms;
   }
   const bool soft_over =
-      soft && now_ms - session.over_soft_limit_since_ms > limit.soft_seconds * 1000;
+      soft && now_ms - session.rare->over_soft_limit_since_ms > limit.soft_seconds * 1000;
   const bool hard_over = session.output.overflowed() ||
                          (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
   if (soft_over || hard_over) CloseOverOutputLimit(session);
@@ -312,7 +311,7 @@ void Clients::SettleLogin(Session& session) {
   const bool needs = initial_login_.needs_login && !session.authenticated;
   session.conditions &= ~kNeedsLogin;
   if (needs) session.conditions |= kNeedsLogin;
-  if (needs) session.needs_login_since_ms = clock_.now().ms();
+  if (needs) session.rare.Make().needs_login_since_ms = clock_.now().ms();
   LimitOutput(session);
 }
 
@@ -358,7 +357,7 @@ bool Clients::IsOverdue(Session& session) {
   const bool is_silent = idle_ms > 0 && !waits && now_ms - session.active_ms > idle_ms;
   if (is_silent && !(keeps_ && keeps_(session))) return true;
   const bool awaits_login = login_ms > 0 && (session.conditions & kNeedsLogin) &&
-                            now_ms - session.needs_login_since_ms > login_ms;
+                            now_ms - session.needs_login_since_ms() > login_ms;
   if (awaits_login && session.close != CloseMode::kNow) ++statistics_.login_timeout_closed;
   return awaits_login;
 }
@@ -366,11 +365,12 @@ bool Clients::IsOverdue(Session& session) {
 // Moves the times that are kept, so that ages stay as they are.
 void Clients::TimeShifted(int64_t ms) {
   ForEach([ms](Session& session) {
-    for (int64_t* const at_ms :
-         {&session.created_ms, &session.active_ms, &session.needs_login_since_ms}) {
-      *at_ms += ms;
-    }
-    if (session.over_soft_limit_since_ms >= 0) session.over_soft_limit_since_ms += ms;
+    session.created_ms += ms;
+    session.active_ms += ms;
+    if (!session.rare.is_made()) return;
+    SessionRareParts& rare = session.rare.Make();
+    if (rare.needs_login_since_ms) *rare.needs_login_since_ms += ms;
+    if (rare.over_soft_limit_since_ms >= 0) rare.over_soft_limit_since_ms += ms;
   });
 }
 
@@ -388,29 +388,27 @@ std::string Clients::Audit() const {
     ++counts[static_cast<size_t>(session->kind)];
     if (!(session->id == SessionId{static_cast<uint32_t>(slot), slots_[slot].generation}))
       return "a session is in another's slot";
-    const auto found = slot_of_client_.find(session->client_id);
-    if (found == slot_of_client_.end() || found->second != slot)
+    const auto found = by_number_.find(session->client_id);
+    if (found == by_number_.end() || *found != slot)
       return "a client's number leads to another slot";
     if (std::string fault = AuditSession(*session); !fault.empty()) return fault;
   }
   const bool summed = accounted == accounted_bytes_ && exempt == exempt_bytes_;
   if (!summed) return "the memory of the clients is miscounted";
-  const bool counted = sessions == size_ && counts == counts_ &&
-                       sessions == slot_of_client_.size() &&
+  const bool counted = sessions == size_ && counts == counts_ && sessions == by_number_.size() &&
                        sessions + free_slots_.size() == slots_.size();
   return counted ? "" : "the sessions are miscounted";
 }
 
 std::string Clients::AuditSession(const Session& session) const {
-  if (session.blocked != (session.blocked_call != nullptr))
+  if (session.blocked != (session.rare->blocked_call != nullptr))
     return "a client is blocked without a wait";
   if (session.in_exec()) return "a client runs EXEC between turns";
   if (session.received) return "a client waits for what it received in a turn";
   if (session.requeued != Names(requeued_, session)) return "a client's requests will never be run";
   if (session.queued_to_send != Names(to_send_, session))
     return "a client's replies will never be sent";
-  if (session.pending_start > session.pending.size()) return "more of a request ran than there is";
-  if (session.in_multi() && !session.transaction) return "MULTI without a queue";
+  if (session.in_multi() && !session.rare->transaction) return "MULTI without a queue";
   if (!session.output.Sound()) return "an output buffer's counts are wrong";
   const bool must_log_in = !session.authenticated && initial_login_.needs_login;
   if (must_log_in != ((session.conditions & kNeedsLogin) != 0))

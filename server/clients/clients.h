@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "protocol/null_sink.h"
 #include "server/clients/host.h"
@@ -182,6 +182,25 @@ class Clients final : public ErrorListener {
     std::unique_ptr<Session> session;
     uint32_t generation = 0;
   };
+  using Slots = std::vector<Slot>;
+  // A set of slots in which a client is found by its number: the session has that already, and a
+  // map would keep it once more. Numbers are the server's choice, so their hash is absl's.
+  struct NumberHash {
+    using is_transparent = void;
+    const Slots& slots;
+    size_t operator()(uint64_t client_id) const {
+      return absl::flat_hash_set<uint64_t>::hasher()(client_id);
+    }
+    size_t operator()(uint32_t slot) const { return (*this)(slots[slot].session->client_id); }
+  };
+  struct SameNumber {
+    using is_transparent = void;
+    const Slots& slots;
+    bool operator()(uint32_t slot, uint64_t client_id) const {
+      return slots[slot].session->client_id == client_id;
+    }
+    bool operator()(uint32_t slot, uint32_t other) const { return slot == other; }
+  };
 
   void SetAccounted(Session& session, size_t bytes) {
     const size_t more = bytes - session.accounted_bytes;
@@ -205,9 +224,10 @@ class Clients final : public ErrorListener {
   OutputGate* gate_ = nullptr;
   InitialLogin initial_login_;
   NullSink null_sink_;
-  std::vector<Slot> slots_;
+  Slots slots_;
   std::vector<uint32_t> free_slots_;
-  absl::flat_hash_map<uint64_t, uint32_t> slot_of_client_;
+  absl::flat_hash_set<uint32_t, NumberHash, SameNumber> by_number_{0, NumberHash{slots_},
+                                                                   SameNumber{slots_}};
   size_t size_ = 0;
   std::array<size_t, kSessionKinds> counts_{};
   size_t accounted_bytes_ = 0;

@@ -19,17 +19,20 @@ Session::Session(SessionId session_id, uint64_t client, Peer from, int64_t now_m
 Session::~Session() = default;
 
 size_t Session::MemoryBytes() const {
-  size_t states = 0;
-  for (const SessionState* state :
-       {blocked_call.get(), transaction.get(), subscriptions.get(), tracking.get()}) {
-    if (state) states += state->MemoryBytes();
+  size_t rare_bytes = 0;
+  if (rare.is_made()) {
+    rare_bytes = BlockSize(sizeof(SessionRareParts)) + rare->tracked_bytes;
+    for (const auto* state :
+         {&rare->blocked_call, &rare->transaction, &rare->subscriptions, &rare->tracking}) {
+      if (*state) rare_bytes += (*state)->MemoryBytes();
+    }
   }
   // Its places in tables: by number, and the slots of clients and of sockets.
-  constexpr size_t kListed = RoomOfTables(sizeof(std::pair<uint64_t, uint32_t>)) + 2 * 16;
+  constexpr size_t kListed = RoomOfTables(sizeof(uint32_t) + 1) + 2 * 16;
   return BlockSize(sizeof(Session)) + kListed + host_bytes + pending.MemoryBytes() +
-         parser.MemoryBytes() + tracked_bytes + output.memory() + HeapBytes(name) +
-         HeapBytes(library_name) + HeapBytes(library_version) + HeapBytes(peer.address) +
-         HeapBytes(peer.local_address) + states;
+         parser.MemoryBytes() + output.memory() + HeapBytes(name) + HeapBytes(library_name) +
+         HeapBytes(library_version) + HeapBytes(peer.address) + HeapBytes(peer.local_address) +
+         rare_bytes;
 }
 
 }  // namespace sluice

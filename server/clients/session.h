@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
 #include "protocol/request_parser.h"
-#include "storage/memory/text_block.h"
+#include "server/clients/pending_input.h"
+#include "storage/memory/boxed_text.h"
+#include "storage/memory/rare_part.h"
+#include "storage/memory/small_text.h"
 
 namespace sluice {
 
@@ -37,8 +41,8 @@ struct SessionId {
 
 // Where a client comes from, as CLIENT LIST shows it.
 struct Peer {
-  std::string address;  // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
-  std::string local_address;
+  SmallText address;  // "127.0.0.1:54321", "[::1]:54321", "/path/to.sock:0"
+  SmallText local_address;
   int descriptor = -1;  // for CLIENT LIST's fd=
   bool unix_socket = false;
   bool loopback = true;  // from this machine: protected-mode and enable-debug-command local
@@ -65,6 +69,22 @@ enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipping };
 // In the order of strictness: kAfterReply sends what is there, kNow sends nothing more.
 enum class CloseMode : uint8_t { kOpen, kAfterReply, kNow };
 
+// What few sessions have: it is made with the first thing that is set there. Ten thousand idle
+// connections are ten thousand sessions without it.
+struct SessionRareParts {
+  std::unique_ptr<SessionState> blocked_call;  // BlockedCall: Waiters' own
+  std::unique_ptr<SessionState> transaction;   // Transaction: from MULTI or WATCH on, EXEC included
+  std::unique_ptr<SessionState> subscriptions;  // Subscriptions: from the first one on
+  std::unique_ptr<SessionState> tracking;       // TrackingState: while CLIENT TRACKING is on
+  // Exactly while its EXEC runs: what is pushed meanwhile, to be sent behind the reply.
+  std::unique_ptr<std::string> pushes_after_exec;
+  // A host program's sink for pushes that have a form (messages, lost locks); null: they are bytes.
+  ReplySink* push_sink = nullptr;
+  size_t tracked_bytes = 0;  // that Tracking keeps of keys which it has read
+  int64_t over_soft_limit_since_ms = -1;
+  std::optional<int64_t> needs_login_since_ms;  // none: since it was created
+};
+
 class Session {
  public:
   Session(SessionId id, uint64_t client_id, Peer peer, int64_t now_ms);
@@ -74,73 +94,67 @@ class Session {
   const SessionId id;
   const uint64_t client_id;  // CLIENT ID: grows by one a connection
   Peer peer;
-  std::string name;          // CLIENT SETNAME
-  std::string library_name;  // CLIENT SETINFO
-  std::string library_version;
+  BoxedText name;          // CLIENT SETNAME
+  BoxedText library_name;  // CLIENT SETINFO
+  BoxedText library_version;
 
   // --- state
-  uint32_t conditions = 0;  // SessionCondition bits
-  int db = 0;
-  bool authenticated = false;
   // The user whose rights it has; null: it may do everything (a log that is replayed). Users is
   // told before a user goes that sessions point to.
   const User* user = nullptr;
-  bool no_evict = false;
-  bool no_touch = false;
-  bool keeps_caching = false;  // after its last command CLIENT CACHING is about the next one still
-  // It plays a log (or speaks for a master or an import): what it says has happened already, at
-  // moments that may be ahead of this server's clock. Set by the code that reads such a source; no
-  // command sets it, so clients can neither name tokens nor moments of the past.
-  bool replays = false;
-  // The Unix time that its command names stands for one of engine time: EffectTime::kRelative.
-  bool replays_relative = false;
+  RarePart<SessionRareParts> rare;
+  uint32_t conditions = 0;  // SessionCondition bits
+  int db = 0;
+  uint32_t subscribed_to = 0;               // names of all kinds
+  uint32_t host_bytes = 0;                  // that the host keeps for it
   SessionKind kind = SessionKind::kClient;  // Clients::SetKind changes it
   ReplyMode reply_mode = ReplyMode::kOn;
   CloseMode close = CloseMode::kOpen;
-  bool blocked = false;       // blocked by a command: set exactly while there is `blocked_call`
-  bool peer_watched = false;  // Host::WatchPeer was called
-  bool paused = false;        // held back by CLIENT PAUSE or SnapshotBarrier
-  size_t subscribed_to = 0;   // names of all kinds
-  std::unique_ptr<SessionState> blocked_call;  // BlockedCall: Waiters' own
-  std::unique_ptr<SessionState> transaction;   // Transaction: from MULTI or WATCH on, EXEC included
-  std::unique_ptr<SessionState> subscriptions;  // Subscriptions: from the first one on
-  std::unique_ptr<SessionState> tracking;       // TrackingState: while CLIENT TRACKING is on
-  // Exactly while its EXEC runs: what is pushed meanwhile, to be sent behind the reply.
-  std::unique_ptr<std::string> pushes_after_exec;
+  bool blocked = false;         // by a command: set exactly while there is a `blocked_call`
+  bool queued_to_send = false;  // in the engine's list of this turn
+  bool received = false;        // has an Input of bytes that came for this turn
+  bool requeued = false;        // in the engine's list of those with requests left in `pending`
+  bool authenticated : 1 = false;
+  bool no_evict : 1 = false;
+  bool no_touch : 1 = false;
+  bool keeps_caching : 1 = false;  // after its last command CLIENT CACHING is about the next still
+  // It plays a log (or speaks for a master or an import): what it says has happened already, at
+  // moments that may be ahead of this server's clock. Set by the code that reads such a source; no
+  // command sets it, so clients can neither name tokens nor moments of the past.
+  bool replays : 1 = false;
+  // The Unix time that its command names stands for one of engine time: EffectTime::kRelative.
+  bool replays_relative : 1 = false;
+  bool peer_watched : 1 = false;  // Host::WatchPeer was called
+  bool paused : 1 = false;        // held back by CLIENT PAUSE or SnapshotBarrier
 
   // --- statistics
   int64_t created_ms;
   int64_t active_ms;                          // when it last sent or took something
-  int64_t needs_login_since_ms = 0;           // while kNeedsLogin is set
+  uint64_t bytes_in = 0;                      // received from it, ever
+  size_t accounted_bytes = 0;                 // of its memory, in Clients' sum
   const std::string* last_command = nullptr;  // its full name
 
   // --- bytes
   RequestParser parser;
-  TextBlock pending;         // received, not yet executed: half a request, or all while blocked
-  size_t pending_start = 0;  // the bytes of `pending` before it have been executed
+  PendingInput pending;
   OutputBuffer output;
   ReplyWriter writer;
   // Where its answers go: `writer`, or what a host program has put there, which outlives the
   // session and gets values instead of bytes.
   ReplySink* sink = &writer;
-  // Such a program's sink for pushes that have a form (messages, lost locks); null: they are bytes.
-  ReplySink* push_sink = nullptr;
-  int64_t over_soft_limit_since_ms = -1;
-  bool queued_to_send = false;  // in the engine's list of this turn
-  uint64_t bytes_in = 0;        // received from it, ever
-  bool received = false;        // has an Input of bytes that came for this turn
-  size_t accounted_bytes = 0;   // of its memory, in Clients' sum
-  size_t tracked_bytes = 0;     // that Tracking keeps of keys which it has read
-  size_t host_bytes = 0;        // that the host keeps for it
-  bool requeued = false;        // in the engine's list of those with requests left in `pending`
 
   bool in_multi() const { return conditions & kInMulti; }
-  bool in_exec() const { return pushes_after_exec != nullptr; }
+  bool in_exec() const { return rare.is_made() && rare->pushes_after_exec; }
+  bool tracks() const { return rare.is_made() && rare->tracking; }  // CLIENT TRACKING is on
   int resp() const { return writer.version(); }
   bool subscribes() const { return subscribed_to > 0; }  // to anything at all
+  // Since when kNeedsLogin is set. Requires: it is.
+  int64_t needs_login_since_ms() const { return rare->needs_login_since_ms.value_or(created_ms); }
   // CLIENT LIST's tot-mem: all memory that the server keeps for this client, wherever it lies. Each
   // part counts what it keeps as that changes (SessionState), so that the sum is O(1).
   size_t MemoryBytes() const;
 };
+// The most of what an idle connection takes.
+static_assert(sizeof(Session) <= 320);
 
 }  // namespace sluice

@@ -66,7 +66,7 @@ struct BlockedCall : SessionState, TimerTask {
 
 // Null while it is not blocked.
 inline BlockedCall* BlockedCallOf(const Session& session) {
-  return static_cast<BlockedCall*>(session.blocked_call.get());
+  return static_cast<BlockedCall*>(session.rare->blocked_call.get());
 }
 
 }  // namespace sluice

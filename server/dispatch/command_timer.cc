@@ -103,8 +103,8 @@ void CommandTimer::LogSlow(const Session& client, const Command& command, Args a
                            std::span<const size_t> secret, int64_t nanos) {
   if (command.spec->flags & kSkipSlowlog) return;
   const bool by_script = client.conditions & kInScript;
-  slow_log_.Add({by_script ? std::string_view() : client.peer.address, client.name}, args, secret,
-                clock_.clock().Sample().unix_s(), nanos / kNanosPerMicro);
+  slow_log_.Add({by_script ? std::string_view() : client.peer.address.view(), client.name}, args,
+                secret, clock_.clock().Sample().unix_s(), nanos / kNanosPerMicro);
 }
 
 }  // namespace sluice

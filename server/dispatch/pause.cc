@@ -34,7 +34,7 @@ void Pause::End() {
     if (Session* session = clients_.Find(id)) {
       session->paused = false;
       clients_.Resume(*session);
-      (session->push_sink ? of_host_ : resumed_).push_back(id);
+      (session->rare->push_sink ? of_host_ : resumed_).push_back(id);
     }
   }
   if (any_resumed()) standstill_.Begin(Standstill::kResuming, clock_.now());

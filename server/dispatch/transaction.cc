@@ -13,7 +13,7 @@ namespace sluice {
 void EndTransaction(Session& session, WatchTable& watches) {
   watches.UnwatchAll(session);
   if (session.in_exec()) return;  // the queue that runs now (it has an UNWATCH) stays to its end
-  session.transaction.reset();
+  if (session.rare->transaction) session.rare.Make().transaction.reset();
   session.conditions &= ~kInMulti;
 }
 
@@ -25,7 +25,7 @@ const Entry* WatchTable::Find(int db, std::string_view key) const {
 }
 
 void WatchTable::Watch(Session& session, int db, std::string_view key, bool missing) {
-  if (!session.transaction) session.transaction = std::make_unique<Transaction>();
+  if (!session.rare->transaction) session.rare.Make().transaction = std::make_unique<Transaction>();
   auto place = watchers_.find(KeyNameView{db, key});
   if (place == watchers_.end()) {
     place = watchers_.emplace(KeyName({db, key}), std::vector<Watcher>()).first;
@@ -52,7 +52,7 @@ void WatchTable::Charge(const Watched& watched, int sign) {
 
 // O(keys watched by the session * watchers of each).
 void WatchTable::UnwatchAll(Session& session) {
-  if (!session.transaction) return;
+  if (!session.rare->transaction) return;
   Transaction& own = *TransactionOf(session);
   const std::vector<WatchedKey> all = std::exchange(own.watched, {});
   for (const WatchedKey& watched : all) {
@@ -70,7 +70,7 @@ void WatchTable::UnwatchAll(Session& session) {
 }
 
 bool WatchTable::AnyExpired(const Session& session) const {
-  if (!session.transaction) return false;
+  if (!session.rare->transaction) return false;
   // One that was there, is gone and was not touched can only have died. (Where Find removes it, the
   // transaction is marked dirty as well.)
   const auto died = [&](const WatchedKey& watched) {

@@ -48,7 +48,7 @@ struct Transaction final : SessionState {
 
 // Null before MULTI and WATCH.
 inline Transaction* TransactionOf(const Session& session) {
-  return static_cast<Transaction*>(session.transaction.get());
+  return static_cast<Transaction*>(session.rare->transaction.get());
 }
 // The transaction that is queued or run by EXEC; null outside of both.
 inline const Transaction* QueueOf(const Session& session) {

@@ -131,8 +131,8 @@ void Assembly::Drop(SessionId id) {
     input.stopped = true;
   }
   // Nothing that outlives it knows it any more.
-  assert(!session->blocked_call && !session->tracking && !session->subscribes());
-  assert(!session->transaction || TransactionOf(*session)->watched.empty());
+  assert(!session->rare->blocked_call && !session->tracks() && !session->subscribes());
+  assert(!session->rare->transaction || TransactionOf(*session)->watched.empty());
   assert(session->output.Sound());
   clients.Remove(*session);
 }
@@ -250,7 +250,7 @@ void Assembly::DatabaseReplaced(int db, int other) { key_listeners.DatabaseRepla
 
 std::string Assembly::Audit() const {
   size_t tracked = 0;
-  clients.ForEach([&](const Session& session) { tracked += session.tracking != nullptr; });
+  clients.ForEach([&](const Session& session) { tracked += session.tracks(); });
   if (std::string fault = clients.Audit(); !fault.empty()) return fault;
   if (tracked != tracking.clients()) return "the tracking clients are miscounted";
   if (current_client.current() || current_client.caller()) return "a command runs between turns";

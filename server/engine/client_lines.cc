@@ -27,10 +27,10 @@ constexpr FlagLetter kFlagLetters[] = {
     {'P', [](const Session& s) { return s.subscribes(); }},
     {'x', [](const Session& s) { return QueueOf(s) != nullptr; }},
     {'b', [](const Session& s) { return s.blocked || s.paused; }},
-    {'t', [](const Session& s) { return s.tracking != nullptr; }},
-    {'R', [](const Session& s) { return s.tracking && TrackingOf(s)->redirect_broken; }},
-    {'B', [](const Session& s) { return s.tracking && TrackingOf(s)->options.broadcast; }},
-    {'d', [](const Session& s) { return s.transaction && TransactionOf(s)->dirty; }},
+    {'t', [](const Session& s) { return s.tracks(); }},
+    {'R', [](const Session& s) { return s.tracks() && TrackingOf(s)->redirect_broken; }},
+    {'B', [](const Session& s) { return s.tracks() && TrackingOf(s)->options.broadcast; }},
+    {'d', [](const Session& s) { return s.rare->transaction && TransactionOf(s)->dirty; }},
     {'c', [](const Session& s) { return s.close == CloseMode::kAfterReply; }},
     {'A', [](const Session& s) { return s.close == CloseMode::kNow; }},
     {'U', [](const Session& s) { return s.peer.unix_socket; }},
@@ -49,12 +49,12 @@ std::string FlagsOf(const Session& session) {
 
 // The record is made with the first subscription.
 size_t Subscribed(const Session& session, ChannelKind kind) {
-  return session.subscriptions ? SubscriptionsOf(session)->of(kind).count : 0;
+  return session.rare->subscriptions ? SubscriptionsOf(session)->of(kind).count : 0;
 }
 
 // -1 without tracking, 0 without a redirection.
 int64_t RedirectionOf(const Session& session) {
-  return session.tracking ? static_cast<int64_t>(TrackingOf(session)->options.redirect) : -1;
+  return session.tracks() ? static_cast<int64_t>(TrackingOf(session)->options.redirect) : -1;
 }
 
 // Bytes of waiting replies beyond the buffer that Redis gives to every client, as it counts them.
@@ -78,13 +78,14 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
   constexpr size_t kBlockBytes = OutputBuffer::kBlockBytes;
   const size_t output_memory = OutputMemory(session);
   const Transaction* queue = QueueOf(session);
-  const Args arguments =
-      running.empty() && session.blocked_call ? BlockedCallOf(session)->request.args() : running;
+  const Args arguments = running.empty() && session.rare->blocked_call
+                             ? BlockedCallOf(session)->request.args()
+                             : running;
   const size_t argument_bytes = BytesOf(arguments) + session.parser.argument_bytes();
   const size_t queued_bytes = queue ? queue->queue_bytes : 0;
-  ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address,
-           " laddr=", session.peer.local_address, " fd=", session.peer.descriptor,
-           " name=", session.name, " age=", (now.ms() - session.created_ms) / 1000,
+  ConcatTo(text, "id=", session.client_id, " addr=", session.peer.address.view(),
+           " laddr=", session.peer.local_address.view(), " fd=", session.peer.descriptor,
+           " name=", session.name.view(), " age=", (now.ms() - session.created_ms) / 1000,
            " idle=", (now.ms() - session.active_ms) / 1000, " flags=", FlagsOf(session),
            " db=", session.db, " sub=", Subscribed(session, ChannelKind::kChannel),
            " psub=", Subscribed(session, ChannelKind::kPattern),
@@ -103,7 +104,7 @@ std::string ClientLines::Describe(const Session& session, Args running) const {
   ConcatTo(text, " events=", session.output.empty() ? "r" : "rw", " cmd=", command,
            " user=", session.user ? std::string_view(session.user->name()) : "(superuser)",
            " redir=", RedirectionOf(session), " resp=", session.resp(),
-           " lib-name=", session.library_name, " lib-ver=", session.library_version,
+           " lib-name=", session.library_name.view(), " lib-ver=", session.library_version.view(),
            " tot-net-in=", session.bytes_in, " tot-net-out=", session.output.gone());
   return text;
 }

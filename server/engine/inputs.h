@@ -38,7 +38,7 @@ class Inputs {
   size_t UnparsedBytes(const Session& session) const {
     const auto input = std::ranges::find(list, &session, &Input::session);
     const size_t unread = input != list.end() ? input->window.size() - input->position
-                                              : session.pending.size() - session.pending_start;
+                                              : session.pending.view().size();
     return unread - std::min(unread, session.parser.parsed_bytes());
   }
 
@@ -55,8 +55,8 @@ class Inputs {
         input->position + session.parser.consumed() != input->window.size()) {
       return std::nullopt;
     }
-    TextBlock taken = std::exchange(session.pending, {});
-    taken.Narrow(static_cast<size_t>(argument.data() - buffer.data()), argument.size());
+    TextBlock taken = session.pending.Take();
+    taken.Narrow(static_cast<size_t>(argument.data() - taken.view().data()), argument.size());
     return taken;
   }
 };

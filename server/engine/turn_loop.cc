@@ -55,7 +55,6 @@ void TurnLoop::Receive(SessionId id, std::string_view bytes) {
     session->received = true;
     return;
   }
-  session->pending.ReserveClosely(session->pending.size() + bytes.size());
   session->pending.Append(bytes);
   if (session->pending.size() > on_.clients.QueryBytesMax(*session)) {
     return on_.clients.CloseOverQueryLimit(*session);
@@ -68,7 +67,7 @@ std::span<char> TurnLoop::RoomFor(SessionId id) {
   if (!session || session->close != CloseMode::kOpen) return {};
   if (session->blocked || session->paused) return {};
   const size_t wanted = session->parser.bytes_wanted();
-  const size_t there = session->pending.size() - session->pending_start;
+  const size_t there = session->pending.view().size();
   if (session->received || wanted < kReadInPlaceAt || wanted <= there) return {};
   // Growing moves pages, which has its price too. So as much room is made as there are bytes
   // already: a client that announces much and sends little takes little.
@@ -255,7 +254,7 @@ void TurnLoop::TakeRequeued() {
     assert(session->requeued);
     session->requeued = false;
     if (session->pending.empty() || session->blocked || session->paused) continue;
-    const auto window = session->pending.view().substr(session->pending_start);
+    const std::string_view window = session->pending.view();
     inputs.push_back({.session = session, .window = window, .from_pending = true});
   }
   std::rotate(inputs.begin(), inputs.begin() + received, inputs.end());
@@ -322,20 +321,13 @@ void TurnLoop::KeepRest(Input& input) {
   const absl::Cleanup account = [this, &session] { on_.clients.Account(session); };
   if (input.stopped) session.parser.Reset();  // it had read beyond what is kept
   if (session.close != CloseMode::kOpen) {
-    session.pending = {};
+    session.pending.Clear();
   } else if (!input.from_pending) {
     session.pending.Assign(input.window.substr(input.position));
-  } else if (!session.pending.empty()) {  // else it has become a value (TakeArgument)
-    session.pending_start += input.position;
-    if (session.pending_start > session.pending.size() / 2) {
-      session.pending.Assign(session.pending.view().substr(session.pending_start));
-      session.pending_start = 0;
-    }
+  } else {
+    session.pending.Ran(input.position);  // what has become a value (TakeArgument) is not there
   }
-  if (session.pending.empty()) {
-    session.pending_start = 0;
-    session.pending = {};  // without the room
-  } else if (!input.starved && !session.blocked && !session.paused) {
+  if (!session.pending.empty() && !input.starved && !session.blocked && !session.paused) {
     on_.clients.Requeue(session);
   }
 }
@@ -359,7 +351,7 @@ RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* com
       on_.command_timer.Skip();
     }
   }
-  if (session.tracking || on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
+  if (session.tracks() || on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {
     on_.clients.CheckOutputLimit(session);

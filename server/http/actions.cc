@@ -36,7 +36,7 @@ class NumberSink final : public NullSink {
 class Actor {
  public:
   Actor(Engine& engine, std::string_view address, int db, ReplySink& sink) : engine_(engine) {
-    id_ = engine.Open({.address = std::string(address), .local_address = "http"});
+    id_ = engine.Open({.address = address, .local_address = "http"});
     Session& session = *engine.Find(id_);
     session.name = kActor;
     session.db = db;

@@ -83,7 +83,7 @@ void LockLosses::Push(const Loss& loss, uint64_t connection) {
                                            "overwritten", "renamed", "swapped", "deleted"};
   Session* const session = FindConnection(clients_, connection);
   if (!session || session->resp() < 3 || session->close != CloseMode::kOpen) return;
-  ReplySink& push = session->push_sink ? *session->push_sink : session->writer;
+  ReplySink& push = session->rare->push_sink ? *session->rare->push_sink : session->writer;
   push.Push(4);
   push.Bulk("lock-lost");
   push.Bulk(loss.name.key);

@@ -94,7 +94,8 @@ bool LockWaits::IsConnected(uint64_t connection) const {
 void LockWaits::SessionBound(uint64_t session_number) {
   Session* const session = FindConnection(on_.clients, session_number);
   const int64_t timeout_ms = on_.config.settings().lock_session_timeout;
-  if (!session || timeout_ms == 0 || std::exchange(session->peer_watched, true)) return;
+  if (!session || timeout_ms == 0 || session->peer_watched) return;
+  session->peer_watched = true;
   on_.host.WatchPeer(*session, timeout_ms);
 }
 

@@ -25,7 +25,7 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 }  // namespace
 
 Connection::Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner)
-    : poller_(poller), descriptor_(descriptor), owner_(&owner), place_(sources.Take(descriptor)) {
+    : poller_(poller), owner_(&owner), place_(sources.Take(descriptor)), descriptor_(descriptor) {
   if (!poller.Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
 }
 
@@ -61,7 +61,7 @@ bool Connection::Write(OutputBuffer& output) {
 }
 
 void Connection::Readable(bool ended_too) {
-  ended |= ended_too;
+  ended_ |= ended_too;
   owner_->Readable(*this);
 }
 

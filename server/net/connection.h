@@ -35,8 +35,6 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner);
   ~Connection() override;
 
-  bool ended = false;  // the end of the stream is behind what there is to read
-
   bool open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
   // Its events go to that one from now on.
@@ -47,11 +45,13 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   TlsStream* tls() const { return tls_.get(); }
   // One recv. Bytes read; 0: nothing there now; -1: the peer has closed or the connection broke.
   ssize_t Read(std::span<char> into);
+  // The end of the stream is behind what there is to read.
+  bool ended() const { return ended_; }
   // After a Read that gave `got` bytes into room for `size`: there may be more though no edge
   // tells.
   bool MayHaveMore(size_t got, size_t size) const {
-    if (tls_) return tls_->has_more() || ended;
-    return got == size || (got > 0 && ended);
+    if (tls_) return tls_->has_more() || ended_;
+    return got == size || (got > 0 && ended_);
   }
   // One send of what `output` holds. False: the connection broke.
   bool Write(OutputBuffer& output);
@@ -76,10 +76,11 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   void Writable() override;
 
   Poller& poller_;
-  int descriptor_;
   ConnectionOwner* owner_;
   Sources::Place place_;
   std::unique_ptr<TlsStream> tls_;
+  int descriptor_;
+  bool ended_ = false;
   bool is_watched_ = false;
 };
 

@@ -42,7 +42,7 @@ void ReadyClients::Read(size_t depth) {
   for (std::shared_ptr<SpaceConnection>& waiting : reading_) {
     SpaceConnection& connection = *waiting;
     if (!connection.open()) continue;
-    if (connection.ended && ++ended > kEndedPerTurn) {
+    if (connection.ended() && ++ended > kEndedPerTurn) {
       ready_.push_back(std::move(waiting));
       continue;
     }

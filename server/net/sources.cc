@@ -31,20 +31,20 @@ bool Sources::AddressOf(int descriptor, Address& address) {
 Sources::Place Sources::Take(int descriptor) {
   Address address;
   if (!AddressOf(descriptor, address)) return {};
-  Counts::value_type& source = *counts_.try_emplace(address).first;
-  ++source.second;
-  return {&source, Leave{&counts_}};
+  Source& source = sources_.try_emplace(address, Source{*this, address}).first->second;
+  ++source.connections;
+  return Place(&source);
 }
 
 size_t Sources::CountOf(int descriptor) const {
   Address address;
   if (!AddressOf(descriptor, address)) return 0;
-  const auto found = counts_.find(address);
-  return found == counts_.end() ? 0 : found->second;
+  const auto found = sources_.find(address);
+  return found == sources_.end() ? 0 : found->second.connections;
 }
 
-void Sources::Leave::operator()(Counts::value_type* source) const {
-  if (--source->second == 0) counts->erase(source->first);
+void Sources::Leave::operator()(Source* source) const {
+  if (--source->connections == 0) source->all.sources_.erase(source->address);
 }
 
 }  // namespace sluice

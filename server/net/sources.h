@@ -19,16 +19,19 @@ namespace sluice {
 
 class Sources {
   using Address = std::array<uint8_t, 16>;  // IPv4 is mapped into IPv6
-  using Counts = std::map<Address, size_t>;
+  struct Source {
+    Sources& all;
+    Address address;
+    size_t connections = 0;
+  };
 
   struct Leave {
-    Counts* counts;
-    void operator()(Counts::value_type* source) const;
+    void operator()(Source* source) const;
   };
 
  public:
   // Must go before the Sources do.
-  using Place = std::unique_ptr<Counts::value_type, Leave>;
+  using Place = std::unique_ptr<Source, Leave>;
 
   Sources() = default;
   Sources(const Sources&) = delete;
@@ -39,7 +42,7 @@ class Sources {
  private:
   static bool AddressOf(int descriptor, Address& address);
 
-  Counts counts_;
+  std::map<Address, Source> sources_;
 };
 
 }  // namespace sluice

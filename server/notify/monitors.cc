@@ -39,7 +39,7 @@ void AddOrigin(std::string& line, const Session& client, const Settings& setting
   } else if (client.peer.unix_socket) {
     ConcatTo(line, "unix:", settings.unixsocket);
   } else {
-    line.append(client.peer.address);
+    line.append(client.peer.address.view());
   }
 }
 

@@ -89,7 +89,8 @@ bool PubSub::Subscribe(Session& session, ChannelKind kind, std::string_view name
   const auto [place, fresh] =
       subscriptions_.insert(std::make_unique<Subscription>(session, *channel));
   if (!fresh) return false;
-  if (!session.subscriptions) session.subscriptions = std::make_unique<Subscriptions>();
+  if (!session.rare->subscriptions)
+    session.rare.Make().subscriptions = std::make_unique<Subscriptions>();
   SubscriptionsOf(session)->kept_bytes += kSubscriptionBytes;
   channel->subscribers.push_back(**place);
   if (++channel->count == 1) Charge(*channel, 1);
@@ -136,11 +137,11 @@ const Channel* PubSub::First(const Session& session, ChannelKind kind) const {
 }
 
 void PubSub::Forget(Session& session) {
-  if (!session.subscriptions) return;
+  if (!session.rare->subscriptions) return;
   for (Subscriptions::OfKind& own : SubscriptionsOf(session)->kinds) {
     while (!own.list.empty()) End(own.list.front());
   }
-  session.subscriptions.reset();
+  session.rare.Make().subscriptions.reset();
 }
 
 // --- publishing
@@ -160,8 +161,8 @@ void PubSub::PushValues(ReplySink& push, const Channel& to, const Encoded& messa
 size_t PubSub::Deliver(const Channel& to, const Encoded& message) {
   for (const Subscription& subscription : to.subscribers) {
     Session& session = *subscription.session;
-    if (session.push_sink) [[unlikely]] {
-      PushValues(*session.push_sink, to, message);
+    if (session.rare->push_sink) [[unlikely]] {
+      PushValues(*session.rare->push_sink, to, message);
       continue;
     }
     clients_.Push(session, {session.resp() == 2 ? "*" : ">", message.head, message.tail});

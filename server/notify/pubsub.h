@@ -80,7 +80,7 @@ struct Subscriptions final : SessionState {
 
 // Null before its first subscription.
 inline Subscriptions* SubscriptionsOf(const Session& session) {
-  return static_cast<Subscriptions*>(session.subscriptions.get());
+  return static_cast<Subscriptions*>(session.rare->subscriptions.get());
 }
 
 class PubSub {

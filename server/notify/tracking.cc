@@ -80,8 +80,8 @@ size_t Tracking::keys() const { return keys_ ? keys_->size() : 0; }
 
 void Tracking::Enable(Session& session, const TrackingOptions& options,
                       const std::vector<std::string_view>& prefixes) {
-  if (!session.tracking) {
-    session.tracking = std::make_unique<TrackingState>();
+  if (!session.tracks()) {
+    session.rare.Make().tracking = std::make_unique<TrackingState>();
     ++tracking_clients_;
     flags_.Raise(SlowPathFlags::kCommands);
     flags_.Raise(SlowPathFlags::kKeys);
@@ -104,7 +104,7 @@ void Tracking::Enable(Session& session, const TrackingOptions& options,
 // Keys that the client has read stay in the table until they change; its number is then passed
 // over.
 void Tracking::Disable(Session& session) {
-  if (!session.tracking) return;
+  if (!session.tracks()) return;
   for (const std::string& prefix : TrackingOf(session)->prefixes) {
     const auto place = prefixes_.find(prefix);
     ABSL_HARDENING_ASSERT(place != prefixes_.end());
@@ -113,20 +113,21 @@ void Tracking::Disable(Session& session) {
     if (place->second.clients.empty()) prefixes_.erase(place);
   }
   assert(TrackingOf(session)->prefix_bytes == 0);
-  session.tracking.reset();
+  session.rare.Make().tracking.reset();
   assert(tracking_clients_ > 0);
   --tracking_clients_;
 }
 
 void Tracking::Forget(Session& session) {
   Disable(session);
-  charged_bytes_ -= std::exchange(session.tracked_bytes, 0);
+  if (session.rare->tracked_bytes == 0) return;
+  charged_bytes_ -= std::exchange(session.rare.Make().tracked_bytes, 0);
 }
 
 // Null when it is gone, or tracks no longer.
 Session* Tracking::FindTracking(uint64_t client_id) {
   Session* const session = clients_.FindClient(client_id);
-  return session && session->tracking ? session : nullptr;
+  return session && session->tracks() ? session : nullptr;
 }
 
 // --- what clients have read
@@ -197,7 +198,7 @@ size_t Tracking::BytesOf(const TrackedKey& tracked) {
 }
 
 void Tracking::ChargeKey(Session& session, ptrdiff_t bytes) {
-  session.tracked_bytes += static_cast<size_t>(bytes);
+  session.rare.Make().tracked_bytes += static_cast<size_t>(bytes);
   charged_bytes_ += static_cast<size_t>(bytes);
 }
 
@@ -286,7 +287,7 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
     const size_t charged = std::exchange(share, kClientBytes);
     if (!session) continue;
     ChargeKey(*session, -static_cast<ptrdiff_t>(charged));
-    if (!session->tracking || TrackingOf(*session)->options.broadcast) continue;
+    if (!session->tracks() || TrackingOf(*session)->options.broadcast) continue;
     const bool own = by_client && session == current_client_.current();
     if (!own || !TrackingOf(*session)->options.no_loop) Tell(*session, payload);
   }
@@ -299,11 +300,13 @@ void Tracking::Invalidate(const TrackedKey& tracked, bool by_client) {
 void Tracking::AllFlushed() {
   if (tracking_clients_ > 0) {
     clients_.ForEach([this](Session& session) {
-      if (session.tracking) Tell(session, std::string(kAllKeys));
+      if (session.tracks()) Tell(session, std::string(kAllKeys));
     });
   }
   if (charged_bytes_ > 0) {
-    clients_.ForEach([](Session& session) { session.tracked_bytes = 0; });
+    clients_.ForEach([](Session& session) {
+      if (session.rare->tracked_bytes > 0) session.rare.Make().tracked_bytes = 0;
+    });
   }
   keys_.reset();
   items_ = name_bytes_ = charged_bytes_ = 0;
@@ -374,7 +377,7 @@ void Tracking::SendPending(Session& session) {
 // channel __redis__:invalidate, if that one subscribes.
 void Tracking::Send(Session& session, std::string_view payload) {
   if (payload == kAllKeys) payload = session.resp() == 2 ? "$-1\r\n" : "_\r\n";
-  const uint64_t redirect = session.tracking ? TrackingOf(session)->options.redirect : 0;
+  const uint64_t redirect = session.tracks() ? TrackingOf(session)->options.redirect : 0;
   Session* to = &session;
   if (redirect != 0) {
     to = clients_.FindClient(redirect);

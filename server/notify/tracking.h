@@ -59,7 +59,7 @@ struct TrackingState final : SessionState {
 
 // Null while it is off.
 inline TrackingState* TrackingOf(const Session& session) {
-  return static_cast<TrackingState*>(session.tracking.get());
+  return static_cast<TrackingState*>(session.rare->tracking.get());
 }
 
 class Tracking final : public KeyListener {

@@ -20,7 +20,7 @@ MigratingClient Leave(Space& space, Session& session) {
   const User& guard = space.engine().part<Users>().default_user();
   client.authenticated =
       session.authenticated && session.user == &guard && !guard.has_no_password();
-  client.bytes = session.pending.view().substr(session.pending_start);
+  client.bytes = session.pending.view();
   client.connection = space.Release(session.id);
   return client;
 }

@@ -17,7 +17,7 @@ namespace sluice {
 struct MigratingClient {
   std::shared_ptr<ClientConnection> connection;
   Peer peer;
-  std::string name, library_name, library_version;
+  BoxedText name, library_name, library_version;
   int resp = 2;
   int db = 0;
   bool authenticated = false;

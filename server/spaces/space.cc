@@ -54,7 +54,10 @@ Session* Space::Admit(std::shared_ptr<ClientConnection> connection, Peer peer) {
   if (slot >= connections_.size()) connections_.resize(slot + 1);
   connections_[slot] = std::move(connection);
   Session* const session = engine_->Find(connections_[slot]->session);
-  if (session) session->host_bytes = BlockSize(connections_[slot]->bytes() + kSharedCountBytes);
+  if (session) {
+    session->host_bytes =
+        static_cast<uint32_t>(BlockSize(connections_[slot]->bytes() + kSharedCountBytes));
+  }
   return session;
 }
 

@@ -30,7 +30,7 @@ bool BlockedClients::Block(CommandCall& call, const BlockTerms& terms) {
     BlockedCallOf(session)->stays = true;
     return false;
   }
-  assert(!session.blocked_call && session.close == CloseMode::kOpen);
+  assert(!session.rare->blocked_call && session.close == CloseMode::kOpen);
   on_.timer.TimeSingly();
   const bool asks_otherwise = !terms.again.empty();
   auto blocked =
@@ -49,7 +49,7 @@ bool BlockedClients::Block(CommandCall& call, const BlockTerms& terms) {
   }
   ++size_;
   session.blocked = true;
-  session.blocked_call = std::move(blocked);
+  session.rare.Make().blocked_call = std::move(blocked);
   return true;
 }
 
@@ -74,7 +74,7 @@ std::string BlockedClients::Audit() const {
   size_t blocked = 0, deadlines = 0;
   on_.clients.ForEach([&](const Session& session) {
     blocked += session.blocked;
-    deadlines += session.blocked_call && BlockedCallOf(session)->fired != nullptr;
+    deadlines += session.rare->blocked_call && BlockedCallOf(session)->fired != nullptr;
   });
   if (blocked != size_) return "the waiting clients are miscounted";
   return deadlines == with_deadline_ ? "" : "the waiters with a deadline are miscounted";
@@ -84,9 +84,10 @@ std::string BlockedClients::Audit() const {
 
 // Requires: the session waits. Takes it out of every count, and does not answer.
 std::unique_ptr<BlockedCall> BlockedClients::TakeCall(Session& session) {
-  ABSL_HARDENING_ASSERT(session.blocked_call != nullptr);
+  ABSL_HARDENING_ASSERT(session.rare->blocked_call != nullptr);
   assert(session.blocked && size_ > 0);
-  std::unique_ptr<BlockedCall> blocked(static_cast<BlockedCall*>(session.blocked_call.release()));
+  std::unique_ptr<BlockedCall> blocked(
+      static_cast<BlockedCall*>(session.rare.Make().blocked_call.release()));
   session.blocked = false;
   if (blocked->fired) --with_deadline_;
   on_.timers.Disarm(*blocked);

@@ -164,7 +164,7 @@ CASES = [
     TestDouble("test-double", timers=1_000_000, space_bar=8, copy_bar=20, advance_bar=2, year_bar=100, kib_bar=16),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
-    BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.25),
+    BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.06),
     Load("set-p16-fifty-rules", Work(SET.command, (FIFTY_RULES,), FILL), 2_000_000, 16, 1.05, SET),
     TlsLoad("tls-set", SET, 400_000, 1, bar=0.85),
     TlsLoad("tls-set-p16", SET, 2_000_000, 16, bar=0.60),

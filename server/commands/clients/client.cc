@@ -39,7 +39,7 @@ void SetName(CommandCall& call) {
 
 // Null without a name, never an empty string.
 void GetName(CommandCall& call) {
-  if (call.client.name.empty()) return call.reply.Null();
+  if (call.client.name.view().empty()) return call.reply.Null();
   call.reply.Bulk(call.client.name);
 }
 
@@ -48,7 +48,7 @@ void GetName(CommandCall& call) {
 //   CLIENT SETINFO LIB-NAME "a b"  → -ERR LIB-NAME cannot contain spaces, newlines or special ...
 //   CLIENT SETINFO COLOUR red      → -ERR Unrecognized option 'COLOUR'
 void SetInfo(CommandCall& call) {
-  constexpr std::pair<std::string_view, std::string Session::*> kAttributes[] = {
+  constexpr std::pair<std::string_view, BoxedText Session::*> kAttributes[] = {
       {"LIB-NAME", &Session::library_name}, {"LIB-VER", &Session::library_version}};
   for (const auto& [word, member] : kAttributes) {
     if (!IsWord(call.args[2], word)) continue;
@@ -64,18 +64,22 @@ void SetInfo(CommandCall& call) {
 
 // --- switches
 
-// ON or OFF in any case.
-void Switch(CommandCall& call, bool& which) {
+// ON or OFF in any case; `set` is not called for another word.
+void Switch(CommandCall& call, void (*set)(Session& client, bool on)) {
   const bool on = IsWord(call.args[2], "ON");
   if (!on && !IsWord(call.args[2], "OFF")) return call.reply.Error(ErrorCode::kSyntax);
-  which = on;
+  set(call.client, on);
   call.reply.Ok();
 }
 
 // Kept and shown as `e` in CLIENT LIST. There is no eviction of clients, so nothing follows from
 // it.
-void NoEvict(CommandCall& call) { Switch(call, call.client.no_evict); }
-void NoTouch(CommandCall& call) { Switch(call, call.client.no_touch); }
+void NoEvict(CommandCall& call) {
+  Switch(call, [](Session& client, bool on) { client.no_evict = on; });
+}
+void NoTouch(CommandCall& call) {
+  Switch(call, [](Session& client, bool on) { client.no_touch = on; });
+}
 
 // ON answers OK, the two others answer nothing at all. SKIP leaves out the answer of the next
 // command, and its own; under OFF it means nothing.

@@ -193,7 +193,7 @@ void Reset(CommandCall& call) {
   call.part<Monitors>().Remove(client);
   call.part<LockService>().EndBindings(client);
   call.part<AccessControl>().LogInInitially(client);
-  client.name.clear();
+  client.name = BoxedText();
   client.db = 0;
   client.reply_mode = ReplyMode::kOn;
   client.no_evict = false;

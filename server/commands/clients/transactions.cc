@@ -45,7 +45,7 @@ namespace {
 void Multi(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR MULTI calls can not be nested");
-  if (!client.transaction) client.transaction = std::make_unique<Transaction>();
+  if (!client.rare->transaction) client.rare.Make().transaction = std::make_unique<Transaction>();
   client.conditions |= kInMulti;
   call.reply.Ok();
 }
@@ -65,8 +65,8 @@ void Watch(CommandCall& call) {
   Session& client = call.client;
   if (client.in_multi()) return call.reply.Error("ERR WATCH inside MULTI is not allowed");
   // Once EXEC is going to fail, more keys make no difference.
-  const bool lost = client.transaction && TransactionOf(client)->dirty;
-  const size_t watched = client.transaction ? TransactionOf(client)->watched.size() : 0;
+  const bool lost = client.rare->transaction && TransactionOf(client)->dirty;
+  const size_t watched = client.rare->transaction ? TransactionOf(client)->watched.size() : 0;
   if (!lost && watched + call.args.size() - 1 > kWatchedKeysMax) {
     return call.reply.Error(Concat("ERR a client watches at most ", kWatchedKeysMax, " keys"));
   }
@@ -215,11 +215,11 @@ void Exec(CommandCall& call) {
   // shows still, in CLIENT LIST.
   call.part<WatchTable>().UnwatchAll(client);
   // From here until it is taken away the session counts as in_exec().
-  client.pushes_after_exec = std::make_unique<std::string>();
+  client.rare.Make().pushes_after_exec = std::make_unique<std::string>();
   client.conditions &= ~kInMulti;
   if (may_execute) RunQueue(call, TransactionOf(client)->queue);
-  client.transaction.reset();
-  const std::unique_ptr<std::string> pushes = std::move(client.pushes_after_exec);
+  client.rare.Make().transaction.reset();
+  const std::unique_ptr<std::string> pushes = std::move(client.rare.Make().pushes_after_exec);
   if (!pushes->empty()) call.part<Clients>().Push(client, {*pushes});
 }
 

@@ -43,7 +43,7 @@ const KindWords& WordsOf(Kind kind) { return kWords[static_cast<size_t>(kind)]; 
 // The last number of a confirmation: how many subscriptions the client has, channels and patterns
 // together. Shard channels are counted by themselves.
 size_t CountFor(const Session& client, Kind kind) {
-  if (!client.subscriptions) return 0;
+  if (!client.rare->subscriptions) return 0;
   const Subscriptions& held = *SubscriptionsOf(client);
   if (kind == Kind::kShardChannel) return held.of(kind).count;
   return held.of(Kind::kChannel).count + held.of(Kind::kPattern).count;
@@ -69,7 +69,8 @@ void Confirm(CommandCall& call, std::string_view word, Kind kind,
 // already count as well.
 bool IsFull(CommandCall& call, Kind kind) {
   const size_t most = kind == Kind::kPattern ? kPatternsMax : kSubscriptionsMax;
-  const size_t held = call.client.subscriptions ? SubscriptionsOf(call.client)->of(kind).count : 0;
+  const size_t held =
+      call.client.rare->subscriptions ? SubscriptionsOf(call.client)->of(kind).count : 0;
   if (held + call.args.size() - 1 <= most) return false;
   call.reply.Error(Concat("ERR a client subscribes to at most ", most, " names of a kind"));
   return true;

@@ -129,7 +129,7 @@ SessionId EmbeddedEngine::Open(ReplySink& replies, ReplySink& pushes) {
   const SessionId id = engine_->Open({.address = "host:0", .local_address = "host:0"});
   Session& session = *engine_->Find(id);
   session.sink = &replies;
-  session.push_sink = &pushes;
+  session.rare.Make().push_sink = &pushes;
   engine_->part<Clients>().SetLoggedIn(session, true);
   SpeakResp3(session);
   return id;
@@ -305,7 +305,7 @@ void EmbeddedEngine::Send(Session& session) {
   std::string_view rest = bytes;
   ReplyReader reader;
   while (const std::optional<Reply> push = reader.Read(rest)) {
-    if (session.push_sink) Replay(*push, *session.push_sink);
+    if (session.rare->push_sink) Replay(*push, *session.rare->push_sink);
     rest.remove_prefix(reader.consumed());
   }
 }

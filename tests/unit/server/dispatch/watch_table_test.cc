@@ -184,7 +184,7 @@ TEST_F(WatchTableTest, ManySessionsComeAndGo) {
       case 1:
         Set(0, key);
         for (Session* each : sessions) {
-          if (!each->transaction) continue;
+          if (!each->rare->transaction) continue;
           for (const WatchedKey& watched : TransactionOf(*each)->watched) {
             EXPECT_TRUE(watched.key != key || TransactionOf(*each)->dirty);
           }
