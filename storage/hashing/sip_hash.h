@@ -3,8 +3,9 @@
 // collisions, and learns nothing from how hashes fall: what XXH3 under a seed does not give, which
 // is undone backwards.
 //
-// SipHash13, one round a word and three at the end, is for the tables of keys and members, as in
-// Rust, Ruby and CPython. SipHash24 is the original, for making keys.
+// SipHash13, one round a word and three at the end, is for the tables of names, as in Rust, Ruby
+// and CPython; for those of keys where the processor has no AES (aes_mac.h). SipHash24 is the
+// original, for making keys.
 #pragma once
 
 #include <bit>
@@ -33,24 +34,27 @@ Word Load(const char* from) {
   return word;
 }
 
-// The bytes behind the last whole word, and the length in the top byte. No byte is loaded alone,
-// and none outside the text.
-inline uint64_t LastWord(const char* bytes, size_t size) {
-  const uint64_t length = static_cast<uint64_t>(size) << 56;
+// The bytes behind the last whole word. No byte is loaded alone, and none outside the text.
+inline uint64_t RestOf(const char* bytes, size_t size) {
   const size_t rest = size % 8;
   if (size >= 8) {
     // The text's last 8 bytes, of which those before the rest are shifted out; in two steps for
     // there may be 8 of them.
-    return length | (Load<uint64_t>(bytes + size - 8) >> 8 >> (56 - 8 * rest));
+    return Load<uint64_t>(bytes + size - 8) >> 8 >> (56 - 8 * rest);
   }
   if (rest >= 4) {
     const uint64_t high = Load<uint32_t>(bytes + rest - 4);
-    return length | Load<uint32_t>(bytes) | high << (8 * (rest - 4));
+    return Load<uint32_t>(bytes) | high << (8 * (rest - 4));
   }
-  if (rest == 0) return length;
+  if (rest == 0) return 0;
   // One to three bytes: the first, the middle one and the last cover them.
   const auto at = [bytes](size_t i) { return uint64_t{static_cast<unsigned char>(bytes[i])}; };
-  return length | at(0) | at(rest / 2) << (8 * (rest / 2)) | at(rest - 1) << (8 * (rest - 1));
+  return at(0) | at(rest / 2) << (8 * (rest / 2)) | at(rest - 1) << (8 * (rest - 1));
+}
+
+// With the length in the top byte.
+inline uint64_t LastWord(const char* bytes, size_t size) {
+  return static_cast<uint64_t>(size) << 56 | RestOf(bytes, size);
 }
 
 // Four words, which begin as the key xor the ASCII of "somepseudorandomlygeneratedbytes".

@@ -70,7 +70,7 @@ struct KeyspaceState {
   TimerWheel& wheel;
   KeyspaceObserver& observer;
   // One for all databases: SWAPDB takes keys from one to another, and a request is hashed once.
-  const TableKey hash_key;
+  const KeyspaceKey hash_key;
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};

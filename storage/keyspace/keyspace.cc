@@ -20,7 +20,7 @@ constexpr size_t kFlushedAtOnceMax = 1'000;
 Keyspace::Keyspace(int databases, const TableKey& master, TimerWheel& wheel,
                    KeyspaceObserver& observer)
     : hash_keys_(master),
-      state_{wheel, observer, hash_keys_.Next()},
+      state_{wheel, observer, KeyspaceKey(hash_keys_.Next())},
       by_index_(databases, nullptr) {
   assert(databases > 0 && databases <= kDatabasesMax);
 }

@@ -1,9 +1,9 @@
 // The keyspace: databases of entries, and the only door to them.
 //
 // A Database is a directory of small hash tables (segments, absl flat hash sets of packed entry
-// pointers) picked by the top bits of the key's hash, SipHash-1-3 under a secret key (extendible
-// hashing, Fagin 1979). A segment that fills up splits in two; two sparse neighbours merge again.
-// So no request waits for a big table to move, and an empty database owns nothing.
+// pointers) picked by the top bits of the key's hash under a secret key (extendible hashing, Fagin
+// 1979). A segment that fills up splits in two; two sparse neighbours merge again. So no request
+// waits for a big table to move, and an empty database owns nothing.
 //
 // The Keyspace owns its databases, a Database its entries and their values, an entry the text or
 // value that lies outside its block. The timer wheel is handed in; an entry's node is linked into

@@ -53,17 +53,28 @@ struct HashedKey {
   uint64_t hash = 0;
 };
 
+// What a table of such elements is hashed under.
+template <typename Element>
+struct HashKeyOf {
+  using Type = TableKey;
+};
+template <>
+struct HashKeyOf<Entry> {
+  using Type = KeyspaceKey;
+};
+
 // The table owns its segments and its directory, and never the elements. Find, Insert, Replace and
 // Erase are O(1), but for a split or a merge, which touches one or two segments. Find reads a
 // directory place, a group of hash bytes, and mostly one element.
 template <typename Element>
 class SegmentTableOf {
  public:
+  using HashKey = typename HashKeyOf<Element>::Type;
   // Hashes are HashName of the elements' keys under `hash_key`. The bytes of segments and directory
   // are kept in `memory`. Both outlive the table.
-  SegmentTableOf(const TableKey& hash_key, size_t& memory)
+  SegmentTableOf(const HashKey& hash_key, size_t& memory)
       : hash_key_(&hash_key), memory_(&memory) {}
-  SegmentTableOf(TableKey&& hash_key, size_t& memory) = delete;
+  SegmentTableOf(HashKey&& hash_key, size_t& memory) = delete;
   ~SegmentTableOf();
   SegmentTableOf(SegmentTableOf&& other) noexcept;  // leaves it empty
   SegmentTableOf& operator=(SegmentTableOf&&) = delete;
@@ -159,7 +170,7 @@ class SegmentTableOf {
   bool MergeWithBuddy(Segment*& segment, uint64_t hash);
   void Rebuild(Segment& segment);
 
-  const TableKey* hash_key_;
+  const HashKey* hash_key_;
   size_t* memory_;
   size_t size_ = 0;
   size_t size_when_grown_ = 0;  // of the table, when the directory last doubled

@@ -52,7 +52,7 @@ struct AllLike {
 template <typename Element>
 struct SlotHash {
   using is_transparent = void;
-  const SipKey* key;
+  const typename HashKeyOf<Element>::Type* key;
   size_t operator()(PackedPointer slot) const { return HashName(slot.As<Element>()->key(), *key); }
   template <typename Probe>
   size_t operator()(const Probe& probe) const {
@@ -110,7 +110,7 @@ inline size_t SlotsBytes(size_t capacity) {
 // An empty segment has no table yet: absl makes one with the first element, or Reserve does.
 template <typename Element>
 struct SegmentTableOf<Element>::Segment {
-  Segment(const SipKey& key, int depth)
+  Segment(const HashKey& key, int depth)
       : slots(0, segment::SlotHash<Element>{&key}), depth(depth) {}
   segment::Slots<Element> slots;
   int depth;
