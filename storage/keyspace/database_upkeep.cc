@@ -241,7 +241,9 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   if (!fault.empty()) return fault;
   size_t volatiles = 0, absolutes = 0, parked = 0;
   table_.ForEach([&](const Entry& entry) {
+  bool has_suggested = suggested_ == nullptr;
     if (fault.empty()) fault = AuditEntry(entry);
+    has_suggested |= &entry == suggested_;
     const bool armed = entry.is_volatile() && entry.timer().linked();
     volatiles += entry.is_volatile() ? 1 : 0;
     absolutes += entry.absolute() ? 1 : 0;
@@ -256,6 +258,7 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
   return "";
+  if (!has_suggested) return "an entry is suggested that is not there";
 }
 
 bool Database::ValueIsTimed(const Entry& entry) {

@@ -518,12 +518,12 @@ class History {
   // the step is mostly about another key.
   void Suggest() {
     if (fetched_ && fetched_moves_ == world_.keyspace.moves()) {
-      world_.db(fetched_db_).Suggest(world_.Key(fetched_key_), *fetched_);
+      fetched_db_->Suggest(world_.Key(fetched_key_), *fetched_);
       ++suggested_;
     }
-    fetched_db_ = Pick(kDatabases);
+    fetched_db_ = &world_.db(Pick(kDatabases));  // SWAPDB may make it another's index meanwhile
     fetched_key_ = AnyKey();
-    const PackedPointer* const slot = world_.db(fetched_db_).PrefetchSlot(world_.Key(fetched_key_));
+    const PackedPointer* const slot = fetched_db_->PrefetchSlot(world_.Key(fetched_key_));
     fetched_ = slot ? Database::PrefetchEntry(*slot) : nullptr;
     fetched_moves_ = world_.keyspace.moves();
   }
@@ -684,7 +684,7 @@ class History {
   std::mt19937_64 random_;
   World world_;
   Model model_;
-  int fetched_db_ = 0;
+  Database* fetched_db_ = nullptr;
   std::string fetched_key_;
   const Entry* fetched_ = nullptr;
   uint64_t fetched_moves_ = 0;
