@@ -252,6 +252,7 @@ struct Command {
   size_t number = 0;                   // below CommandTable::count()
   std::string full_name;               // lower case: "get", "client|list"
   int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
+  bool ends_time = false;              // a key that it finds there has none afterwards, or is gone
   bool is_simple = false;  // its name alone says which row it is, and it has no command inside
   // Every request has one key and that is it: `first_key`, used like this or, with
   // kKeyVariableFlags, as key_flags says. Else FindKeys tells.

@@ -43,6 +43,15 @@ std::optional<uint16_t> SoleKey(const CommandSpec& spec) {
   return is_plain ? std::optional(key.flags) : std::nullopt;
 }
 
+// What stores a string over anything, and what deletes a key as a whole. It decides no more than
+// what is prefetched.
+bool EndsTime(const CommandSpec& spec) {
+  if (!(spec.flags & kWrite) || spec.keys.count == 0) return false;
+  const uint16_t flags = spec.keys.specs[0].flags;
+  if (spec.categories & kCatString) return flags & (kKeyOw | kKeyVariableFlags | kKeyDelete);
+  return flags & kKeyRm;
+}
+
 }  // namespace
 
 // Once at the start. Names must differ over all families: of two the first would hide the second.
@@ -90,6 +99,7 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
   command->full_name += LowerCase(spec.name);
   command->first_key = FirstKey(spec);
   command->sole_key = SoleKey(spec);
+  command->ends_time = EndsTime(spec);
   command->is_simple = spec.subcommands.empty() && spec.inner_command == 0 && spec.run;
   command->number = owned_.size();
   Command* const added = command.get();

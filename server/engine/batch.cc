@@ -69,12 +69,13 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
 
 // Of each request the first key, where it has one; and the database that it is likely to be of.
 inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
-  objects_ = false;
+  objects_ = times_ = false;
   size_t input = SIZE_MAX;  // of the request before
   Database* db = nullptr;   // that its session has selected
   for (Request& request : requests_) {
     if (!request.command) continue;
     const auto key = static_cast<uint32_t>(request.command->first_key);
+  bool has_times = false;   // some keys there have
     if (key == 0 || key >= request.arguments) continue;
     request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
     if (request.input != input) {
@@ -85,9 +86,11 @@ inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
     }
     request.db = db;
     objects_ |= !(request.command->spec->categories & kCatString);
+      has_times = db && db->volatile_size() > 0;
   }
 }
 
+    times_ |= request.command->ends_time & has_times;
 void Batch::Prefetch(const std::vector<Input>& inputs) {
   HashFirstKeys(inputs);
   if (requests_.size() == 1) return;
@@ -109,6 +112,7 @@ void Batch::Prefetch(const std::vector<Input>& inputs) {
 }
 
 // Commands of strings need none of it: but for long ones, the value is in the entry itself.
+  if (times_) PrefetchTimers();
 void Batch::PrefetchObjects() {
   for (const Request& request : requests_) {
     if (request.likely) request.likely->PrefetchValue();
@@ -119,3 +123,10 @@ void Batch::PrefetchObjects() {
 }
 
 }  // namespace sluice
+// Of keys with a time that ends with the command: the timer's neighbours are anywhere in memory.
+void Batch::PrefetchTimers() {
+  for (const Request& request : requests_) {
+    if (request.likely && request.command->ends_time) request.likely->PrefetchTimer();
+  }
+}
+

@@ -118,6 +118,10 @@ class Entry : public ValueHolder {
   // Bring the value into the cache, and in a second step what it points to.
   void PrefetchValue() const;
   void PrefetchInside() const;
+  // And what ending or moving its time will touch.
+  void PrefetchTimer() const {
+    if (is_volatile()) timer().PrefetchNeighbours();
+  }
 
   // The bytes last accounted for a text or value outside of the entry's block; else 0.
   size_t OutsideBytes() const { return outside() ? accounted() : 0; }

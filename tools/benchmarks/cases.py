@@ -19,6 +19,7 @@ from .events import ExpiredEvents
 from .eviction import EvictionHits
 from .expiry import ExpiryLateness
 from .flood import Flood
+from .growth import Growth
 from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
@@ -119,6 +120,7 @@ CASES = [
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
+    Growth("set-growth-p64", ("SET", "2"), few=100_000, many=16_000_000, bar=1.5),
     Load("lpush-p16", LPUSH, 2_000_000, 16, 0.70),
     Load("lpop-p16", LPOP, 2_000_000, 16, 0.70),
     Load("xadd-p16", XADD, 1_000_000, 16, 0.70),
