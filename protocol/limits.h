@@ -36,4 +36,13 @@ inline constexpr size_t kLibraryBytesMax = 256UL << 20;     // texts of function
 // For one group of a stream: XREADGROUP makes consumers in passing, also above maxmemory.
 inline constexpr size_t kConsumersMax = 64 * 1024;
 
+// Which of them hold for a request.
+struct ParseLimits {
+  int64_t arguments_max = kArgumentsMax;
+  int64_t bulk_bytes_max = kBulkBytesMax;
+  // The client must log in first: kArgumentsBeforeLoginMax and kBulkBytesBeforeLoginMax hold too,
+  // with error texts of their own.
+  bool before_login = false;
+};
+
 }  // namespace sluice

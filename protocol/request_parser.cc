@@ -4,8 +4,6 @@
 #include "protocol/request_parser.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include "protocol/text/hex.h"
@@ -20,39 +18,9 @@
 namespace sluice {
 namespace {
 
-static_assert(std::endian::native == std::endian::little);
 // Redis reads so much at once. A line end further out than this beyond the bound is never seen
 // there.
 constexpr size_t kReadBytes = 16 * 1024;
-constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
-
-// Reads the digits of a header such as "*3\r\n" or "$12\r\n" whose mark is at `at`. Returns what
-// follows its CRLF, null if this is anything but a plain number of up to nine digits without
-// leading zeros: then the careful path decides. At least kSmallestBulkBytes must be readable at
-// `at`.
-inline const char* ReadHeader(const char* at, const char* end, char mark, uint32_t& number) {
-  uint32_t bytes;
-  std::memcpy(&bytes, at, sizeof(bytes));
-  const uint32_t first = (bytes >> 8 & 0xff) - '0';
-  number = first;
-  // Most have one digit: the mark and the CR are compared at once.
-  const uint32_t one_digit = static_cast<unsigned char>(mark) | uint32_t{'\r'} << 16;
-  if ((bytes & 0x00ff00ff) == one_digit && first <= 9) [[likely]]
-    return at + 4;
-  if (at[0] != mark || first > 9) return nullptr;
-  uint32_t digit = static_cast<unsigned char>(at[2]) - '0';
-  if (first == 0 || digit > 9) return nullptr;
-  number = number * 10 + digit;
-  if (at[3] == '\r') return at + 5;
-  const char* const last = at + std::min<ptrdiff_t>(10, end - at - 2);
-  for (at += 3; at < last; ++at) {
-    if (*at == '\r') return at + 2;
-    digit = static_cast<unsigned char>(*at) - '0';
-    if (digit > 9) return nullptr;
-    number = number * 10 + digit;
-  }
-  return nullptr;
-}
 
 int64_t BulkBytesMax(const ParseLimits& limits) {
   return limits.before_login ? std::min(limits.bulk_bytes_max, kBulkBytesBeforeLoginMax)
@@ -91,43 +59,6 @@ RequestParser::Partial& RequestParser::partial() {
 RequestParser::Step RequestParser::Fail(std::string sentence) {
   partial().error = std::move(sentence);
   return Step::kError;
-}
-
-bool RequestParser::ParseWholeArray(std::string_view window, const ParseLimits& limits,
-                                    ArgumentList& arguments) {
-  // Before a login other limits hold too, and nothing has to be fast.
-  if (window.size() < kSmallestBulkBytes || limits.before_login) return false;
-  const int64_t bytes_max = limits.bulk_bytes_max;
-  const char* const end = window.data() + window.size();
-  uint32_t count;
-  const char* at = ReadHeader(window.data(), end, '*', count);
-  // So many bulks take so many bytes at the least: room is made below only for what has been sent.
-  if (at == nullptr || count == 0 || count > limits.arguments_max ||
-      static_cast<ptrdiff_t>(count * kSmallestBulkBytes) > end - at) {
-    return false;
-  }
-  const size_t before = arguments.size();
-  std::string_view* out = arguments.Add(count);
-  std::string_view* const out_end = out + count;
-  // From here on the last header can begin.
-  const char* const last = end - kSmallestBulkBytes;
-  for (; out != out_end; ++out) {
-    uint32_t bytes;
-    if (at > last) [[unlikely]]
-      break;
-    at = ReadHeader(at, end, '$', bytes);
-    if (at == nullptr || bytes > bytes_max || end - at < static_cast<ptrdiff_t>(bytes) + 2)
-        [[unlikely]]
-      break;
-    *out = {at, bytes};
-    at += bytes + 2;
-  }
-  if (out != out_end) {
-    arguments.Shorten(before);
-    return false;
-  }
-  consumed_ = static_cast<size_t>(at - window.data());
-  return true;
 }
 
 // The careful path: goes on where the last call stopped, and finds every fault in Redis's order.
@@ -182,9 +113,10 @@ RequestParser::Step RequestParser::ReadCount(std::string_view window, const Pars
 // The fast path of ReadBulkLength. False: nothing was changed.
 bool RequestParser::ReadPlainBulkLength(std::string_view window, const ParseLimits& limits) {
   const std::string_view rest = window.substr(partial_->position);
-  if (rest.size() < kSmallestBulkBytes) return false;
+  if (rest.size() < whole_array::kSmallestBulkBytes) return false;
   uint32_t bytes;
-  const char* const end = ReadHeader(rest.data(), rest.data() + rest.size(), '$', bytes);
+  const char* const end =
+      whole_array::ReadHeader(rest.data(), rest.data() + rest.size(), '$', bytes);
   if (end == nullptr || bytes > BulkBytesMax(limits)) return false;
   partial_->bulk_bytes = bytes;
   partial_->position += static_cast<size_t>(end - rest.data());

@@ -31,7 +31,7 @@
 
 #include "absl/base/attributes.h"
 #include "protocol/argument_list.h"
-#include "protocol/limits.h"
+#include "protocol/whole_array.h"
 
 namespace sluice {
 
@@ -39,14 +39,6 @@ enum class ParseStatus : uint8_t {
   kRequest,     // `arguments` has been extended by one request
   kIncomplete,  // more bytes are needed
   kError,       // error() says why; the connection must be closed after it is sent
-};
-
-struct ParseLimits {
-  int64_t arguments_max = kArgumentsMax;
-  int64_t bulk_bytes_max = kBulkBytesMax;
-  // The client must log in first: kArgumentsBeforeLoginMax and kBulkBytesBeforeLoginMax hold too,
-  // with error texts of their own.
-  bool before_login = false;
 };
 
 // One for each client. Next is O(bytes that are new), whatever the pieces.
@@ -63,9 +55,13 @@ class RequestParser {
   }
   // The fast way alone, for a whole request without anything unusual. False: nothing has changed,
   // and Next finds out what there is.
-  bool NextWhole(std::string_view window, const ParseLimits& limits, ArgumentList& arguments) {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE bool NextWhole(std::string_view window, const ParseLimits& limits,
+                                              ArgumentList& arguments) {
     // The careful way goes on with an incomplete request: it knows where it was.
-    return !partial_ && ParseWholeArray(window, limits, arguments);
+    if (partial_) return false;
+    const size_t bytes = ReadWholeArray(window, limits, arguments);
+    if (bytes > 0) consumed_ = bytes;
+    return bytes > 0;
   }
 
   size_t consumed() const { return consumed_; }
@@ -107,9 +103,7 @@ class RequestParser {
   };
   enum class Step : uint8_t { kDone, kIncomplete, kError };
 
-  // The fast way, for a whole array in the window without anything unusual (else false, with
-  // nothing changed), and the others: inline lines, and the careful way with its steps.
-  bool ParseWholeArray(std::string_view window, const ParseLimits& limits, ArgumentList& arguments);
+  // What is not for the fast way: inline lines, and the careful way with its steps.
   ParseStatus NextAnyWay(std::string_view window, const ParseLimits& limits,
                          ArgumentList& arguments);
   ParseStatus ParseArray(std::string_view window, const ParseLimits& limits,

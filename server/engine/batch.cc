@@ -35,13 +35,16 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
 }
 
 // Pipelines repeat themselves: the row of the request before is tried first.
-inline const Command* Batch::Look(std::string_view name) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const Command* Batch::Look(std::string_view name) {
   // In this order: the bytes of an old name are gone.
-  if (last_command_ && SameBytes(name, last_name_)) [[likely]]
-    return last_command_;
+  if (!last_command_ || !SameBytes(name, last_name_)) [[unlikely]]
+    LookAnew(name);
+  return last_command_;
+}
+
+ABSL_ATTRIBUTE_NOINLINE void Batch::LookAnew(std::string_view name) {
   last_command_ = commands_->Find(name);
   last_name_ = name;
-  return last_command_;
 }
 
 // One request of the input into the batch; false if there is none.
@@ -72,10 +75,10 @@ inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
   objects_ = times_ = false;
   size_t input = SIZE_MAX;  // of the request before
   Database* db = nullptr;   // that its session has selected
+  bool has_times = false;   // some keys there have
   for (Request& request : requests_) {
     if (!request.command) continue;
     const auto key = static_cast<uint32_t>(request.command->first_key);
-  bool has_times = false;   // some keys there have
     if (key == 0 || key >= request.arguments) continue;
     request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
     if (request.input != input) {
@@ -83,14 +86,14 @@ inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
       const int index = inputs[input].session->db;
       // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
       db = keyspace_->made(index) ? &keyspace_->db(index) : nullptr;
+      has_times = db && db->volatile_size() > 0;
     }
     request.db = db;
     objects_ |= !(request.command->spec->categories & kCatString);
-      has_times = db && db->volatile_size() > 0;
+    times_ |= request.command->ends_time & has_times;
   }
 }
 
-    times_ |= request.command->ends_time & has_times;
 void Batch::Prefetch(const std::vector<Input>& inputs) {
   HashFirstKeys(inputs);
   if (requests_.size() == 1) return;
@@ -109,10 +112,10 @@ void Batch::Prefetch(const std::vector<Input>& inputs) {
   }
   moves_ = keyspace_->moves();
   if (objects_) PrefetchObjects();
+  if (times_) PrefetchTimers();
 }
 
 // Commands of strings need none of it: but for long ones, the value is in the entry itself.
-  if (times_) PrefetchTimers();
 void Batch::PrefetchObjects() {
   for (const Request& request : requests_) {
     if (request.likely) request.likely->PrefetchValue();
@@ -122,7 +125,6 @@ void Batch::PrefetchObjects() {
   }
 }
 
-}  // namespace sluice
 // Of keys with a time that ends with the command: the timer's neighbours are anywhere in memory.
 void Batch::PrefetchTimers() {
   for (const Request& request : requests_) {
@@ -130,3 +132,4 @@ void Batch::PrefetchTimers() {
   }
 }
 
+}  // namespace sluice

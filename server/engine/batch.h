@@ -59,18 +59,19 @@ class Batch {
  private:
   bool ParseOne(Input& input, size_t index, const ParseLimits& limits);
   const Command* Look(std::string_view name);
+  void LookAnew(std::string_view name);
   void HashFirstKeys(const std::vector<Input>& inputs);
   void PrefetchObjects();
-
   void PrefetchTimers();
+
   const Settings* settings_;
   const CommandTable* commands_;
   Keyspace* keyspace_;
   std::vector<Request> requests_;
   ArgumentList arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key
-  uint64_t moves_ = 0;          // Keyspace::moves() at the last Prefetch
   bool times_ = false;          // some command is likely to end the time of its key
+  uint64_t moves_ = 0;          // Keyspace::moves() at the last Prefetch
   std::string_view last_name_;  // of the request parsed last in this batch
   const Command* last_command_ = nullptr;
 };

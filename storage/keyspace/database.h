@@ -263,7 +263,7 @@ class Database {
 
   // --- finding
   // In the table, but for the entry that was suggested.
-  Entry* LookUp(const HashedKey& key) const {
+  ABSL_ATTRIBUTE_ALWAYS_INLINE Entry* LookUp(const HashedKey& key) const {
     if (suggested_hash_ != key.hash || !suggested_ || !SameBytes(suggested_->key(), key.bytes))
       return table_.Find(key);
     assert(suggested_ == table_.Find(key));
