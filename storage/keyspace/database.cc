@@ -386,11 +386,12 @@ Entry& Database::PutOver(Entry* entry, const HashedKey& key, const EntryPayload&
     MarkAccess(*entry, now);
   } else {
     const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
-    entry = Entry::Make(shape, key.bytes, id_);
+    const size_t block_bytes = shape.BlockBytes();
+    entry = Entry::Make(shape, block_bytes, key.bytes, id_);
     entry->Store(payload);
     // Born after the instant of an image: it is not to be given to it.
     entry->set_mark(state_.image.mark());
-    state_.memory_bytes += shape.BlockBytes();
+    state_.memory_bytes += block_bytes;
     Adopt(*entry, key.hash);
     if (entry->outside()) AccountOutside(*entry);
     MarkNew(*entry, now);

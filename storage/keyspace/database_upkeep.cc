@@ -49,13 +49,14 @@ Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_vola
 // A new block for the entry, which it takes along everything but what it has no room for.
 Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
                          const EntryPayload& payload) {
-  Entry& fresh = *Entry::Make(shape, key, id_);
+  const size_t block_bytes = shape.BlockBytes();
+  Entry& fresh = *Entry::Make(shape, block_bytes, key, id_);
   fresh.Store(payload);
   fresh.set_access_clock(old.access_clock());
   fresh.set_mark(old.mark());
   if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());
   if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
-  state_.memory_bytes += shape.BlockBytes() - old.shape().BlockBytes();
+  state_.memory_bytes += block_bytes - old.shape().BlockBytes();
   Entry::Free(&old);
   FollowEntry(fresh);
   return fresh;
@@ -240,10 +241,10 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   std::string fault = table_.Audit();
   if (!fault.empty()) return fault;
   size_t volatiles = 0, absolutes = 0, parked = 0;
-  table_.ForEach([&](const Entry& entry) {
   bool has_suggested = suggested_ == nullptr;
-    if (fault.empty()) fault = AuditEntry(entry);
+  table_.ForEach([&](const Entry& entry) {
     has_suggested |= &entry == suggested_;
+    if (fault.empty()) fault = AuditEntry(entry);
     const bool armed = entry.is_volatile() && entry.timer().linked();
     volatiles += entry.is_volatile() ? 1 : 0;
     absolutes += entry.absolute() ? 1 : 0;
@@ -257,8 +258,8 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   if (volatiles != volatile_) return "the volatile keys are miscounted";
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
-  return "";
   if (!has_suggested) return "an entry is suggested that is not there";
+  return "";
 }
 
 bool Database::ValueIsTimed(const Entry& entry) {

@@ -61,10 +61,12 @@ size_t EntryShape::BlockBytes() const {
   return BlockSize(bytes);
 }
 
-Entry* Entry::Make(const EntryShape& shape, std::string_view key, uint8_t database_id) {
+Entry* Entry::Make(const EntryShape& shape, size_t block_bytes, std::string_view key,
+                   uint8_t database_id) {
   assert(key.size() == shape.key_bytes && shape.value_bytes <= kInlineBytesMax);
+  assert(block_bytes == shape.BlockBytes());
   assert(shape.is_volatile || !shape.is_absolute);
-  void* block = std::malloc(shape.BlockBytes());
+  void* block = std::malloc(block_bytes);
   if (block == nullptr) std::abort();  // as `new` without exceptions would
   Entry* entry = new (block) Entry;
   entry->flags_ = (shape.is_volatile ? kVolatile : 0) | (shape.is_absolute ? kAbsolute : 0);
@@ -78,7 +80,7 @@ Entry* Entry::Make(const EntryShape& shape, std::string_view key, uint8_t databa
     const auto length = static_cast<uint32_t>(key.size());
     std::memcpy(at - sizeof(length), &length, sizeof(length));
   }
-  if (!key.empty()) std::memcpy(at, key.data(), key.size());
+  CopyBytes(at, key.data(), key.size());
   return entry;
 }
 

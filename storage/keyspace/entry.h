@@ -152,8 +152,10 @@ class Entry : public ValueHolder {
   static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
   friend struct EntryShape;
 
-  // A new block with header, key and room for the rest, its timer unlinked and its value undefined.
-  static Entry* Make(const EntryShape& shape, std::string_view key, uint8_t database_id);
+  // A new block of shape.BlockBytes() with header, key and room for the rest, its timer unlinked
+  // and its value undefined.
+  static Entry* Make(const EntryShape& shape, size_t block_bytes, std::string_view key,
+                     uint8_t database_id);
   // Frees the block alone: not what it points to. Requires: its timer is not linked.
   static void Free(Entry* entry);
   static Entry& OfTimer(TimerNode& node);

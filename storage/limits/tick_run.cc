@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "absl/base/macros.h"
+#include "protocol/text/copy_bytes.h"
 
 namespace sluice {
 namespace {
@@ -157,16 +158,15 @@ bool TickRun::Replace(const char* begin, const char* stop, std::string_view reco
   const size_t used = image_.used - taken + records.size();
   if (used > sizeof(image_.records)) return false;
   char* const at = image_.records + (begin - image_.records);
-  std::memmove(at + records.size(), stop, static_cast<size_t>(end() - stop));
-  std::ranges::copy(records, at);  // there may be none
+  if (stop != end()) std::memmove(at + records.size(), stop, static_cast<size_t>(end() - stop));
+  CopyBytes(at, records.data(), records.size());
   image_.used = static_cast<uint8_t>(used);
   return true;
 }
 
 // The span shrinks by the gaps that go, so that first() follows: no tick is written down but the
 // last.
-void TickRun::DropThrough(int64_t tick) {
-  if (empty() || tick < first()) return;
+void TickRun::DropSome(int64_t tick) {
   if (tick >= last()) {
     image_.span = image_.used = image_.last_units = 0;
     return;
@@ -182,18 +182,16 @@ void TickRun::DropThrough(int64_t tick) {
 
 // --- the bytes
 
-std::string_view TickRun::bytes() {
-  const size_t needed = kHeaderBytes + image_.used;
+void TickRun::Resize(size_t needed) {
   const auto size_for = [](size_t wanted) {
     return *std::ranges::find_if(kSizes, [wanted](size_t size) { return size >= wanted; });
   };
   if (needed > size_) {
     size_ = size_for(needed);
     std::memset(image_.records + image_.used, 0, size_ - needed);
-  } else if (needed <= size_ / 4) {
+  } else {
     size_ = size_for(2 * needed);
   }
-  return {reinterpret_cast<const char*>(&image_), size_};
 }
 
 std::string TickRun::Audit() const {

@@ -56,11 +56,18 @@ class TickRun {
   // Units of a tick share a record. False if it does not fit, and nothing has changed. Requires:
   // units >= 1.
   bool Add(int64_t tick, uint64_t units);
-  void DropThrough(int64_t tick);  // takes out what is at or before it
+  void DropThrough(int64_t tick) {  // takes out what is at or before it
+    if (!empty() && tick >= first()) DropSome(tick);
+  }
 
   // The form to store, of one of the three sizes: the next larger when there is no room, a smaller
   // one when that is half empty and this one three quarters. Valid until the next change.
-  std::string_view bytes() ABSL_ATTRIBUTE_LIFETIME_BOUND;
+  std::string_view bytes() ABSL_ATTRIBUTE_LIFETIME_BOUND {
+    const size_t needed = kHeaderBytes + image_.used;
+    if (needed > size_ || needed <= size_ / 4) [[unlikely]]
+      Resize(needed);
+    return {reinterpret_cast<const char*>(&image_), size_};
+  }
   // The first violated invariant as a sentence, or empty.
   std::string Audit() const;
 
@@ -86,6 +93,8 @@ class TickRun {
   // Puts records in the place of those from `begin` to `end`; false, and nothing moves, if they do
   // not fit.
   bool Replace(const char* begin, const char* end, std::string_view records);
+  void DropSome(int64_t tick);
+  void Resize(size_t needed);
   const char* end() const { return image_.records + image_.used; }
 
   Image image_;

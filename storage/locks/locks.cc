@@ -38,8 +38,8 @@ Locks::Locks(LockStore& store, LockListener& listener, LockCallers& callers, Fen
 // wait is queued first and searched for a circle then, because the search walks lines: if there is
 // one it is taken out again before anything else sees it.
 
-AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
-                             const Now& now) {
+AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest&& request,
+                             const WaitTerms& wait, const Now& now) {
   using Obstacle = WaitQueue::Obstacle;
   assert(request.terms.lease_ms > 0 || request.terms.session != 0);
   for (OpenLock& lock : locks) {
@@ -65,7 +65,7 @@ AcquireResult Locks::Grant(absl::Span<OpenLock> locks, const LockRequest& reques
 
 // An owner that holds or waits for nothing that others wait for cannot be in a circle, and nearly
 // every request is of that kind.
-AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& terms,
+AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest&& request, const WaitTerms& terms,
                           bool only_queue, const Now& now) {
   const bool may_wait = terms.wait_ms > 0;
   const bool entangled = queue_.FindOwner(request.owner) != nullptr;

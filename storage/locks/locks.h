@@ -3,7 +3,7 @@
 // LockListener, and what happens to callers to LockCallers, in the same turn.
 //
 //   OpenLock lock(store, {db, key});
-//   locks.Acquire({&lock, 1}, request, WaitTerms{client, wait_ms}, now)  -> granted | queued | ...
+//   locks.Acquire({&lock, 1}, std::move(request), {client, wait_ms}, now)  -> granted | queued ...
 //   locks.Release(lock, owner, all, token, now)         -> holds left; next waits granted
 //
 // Rules that live here: expired leases are settled before anything else looks at a lock; every
@@ -153,7 +153,7 @@ class Locks {
   // The names of the request are those of `locks`. Requires: its terms have a lease or a session.
   // Tokens never go above their mark: without room under it nothing is granted, so see to
   // FenceTokens::IsReserved between turns.
-  AcquireResult Acquire(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
+  AcquireResult Acquire(absl::Span<OpenLock> locks, LockRequest&& request, const WaitTerms& wait,
                         const Now& now);
   // The new lease in ms; -1 if the owner holds nothing, or (token != 0) under another token.
   int64_t Renew(OpenLock& lock, std::string_view owner, int64_t lease_ms, int64_t token,
@@ -274,7 +274,7 @@ class Locks {
   };
 
   AcquireResult Grant(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
-  AcquireResult Wait(absl::Span<OpenLock> locks, LockRequest request, const WaitTerms& wait,
+  AcquireResult Wait(absl::Span<OpenLock> locks, LockRequest&& request, const WaitTerms& wait,
                      bool only_queue, const Now& now);
   AcquireResult WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> locks,
                               LockRequest request, const WaitTerms& terms, const Now& now);

@@ -3,6 +3,7 @@
 // bit carries a tag, so what is pointed to lies at an even address.
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <cstring>
@@ -26,16 +27,20 @@ class PackedPointer {
     assert(tag <= 1);
     const uint64_t bits = reinterpret_cast<uint64_t>(pointer) | tag;
     assert((bits >> 48) == 0 && (reinterpret_cast<uint64_t>(pointer) & 1) == 0);
-    parts_[0] = static_cast<uint16_t>(bits);
-    parts_[1] = static_cast<uint16_t>(bits >> 16);
+    const auto low = static_cast<uint32_t>(bits);
+    std::memcpy(parts_, &low, sizeof(low));
     parts_[2] = static_cast<uint16_t>(bits >> 32);
   }
   bool operator==(const PackedPointer&) const = default;
 
  private:
+  // Two of the parts at once: half the loads and stores.
   uint64_t bits() const {
-    return parts_[0] | uint64_t{parts_[1]} << 16 | uint64_t{parts_[2]} << 32;
+    uint32_t low;
+    std::memcpy(&low, parts_, sizeof(low));
+    return low | uint64_t{parts_[2]} << 32;
   }
+  static_assert(std::endian::native == std::endian::little);
   uint16_t parts_[3] = {0, 0, 0};
 };
 static_assert(sizeof(PackedPointer) == 6 && alignof(PackedPointer) == 2);

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cassert>
+#include <cstring>
 
 #include "absl/base/macros.h"
 
@@ -142,8 +143,9 @@ int64_t TimerWheel::Clamp(int64_t deadline_ms) {
 }
 
 void TimerWheel::SetDeadline(TimerNode& node, int64_t deadline_ms) {
-  const auto bits = static_cast<uint64_t>(deadline_ms);
-  for (int i = 0; i < 3; ++i) node.deadline_[i] = static_cast<uint16_t>(bits >> (16 * i));
+  const auto low = static_cast<uint32_t>(deadline_ms);
+  std::memcpy(node.deadline_, &low, sizeof(low));
+  node.deadline_[2] = static_cast<uint16_t>(deadline_ms >> 32);
 }
 
 void TimerWheel::Join(TimerNode& before, TimerNode& after) {
@@ -192,37 +194,39 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
 // --- slots
 
 void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
-  const int64_t deadline = node.deadline_ms();
-  if (deadline <= now_ms_) return Append(reached, node);
+  Append(ListFor(node.deadline_ms(), reached), node);
+}
+
+// The head of the list for such a deadline.
+inline TimerNode& TimerWheel::ListFor(int64_t deadline, TimerNode& reached) {
+  if (deadline <= now_ms_) return reached;
   // The bytes above the level agree with the wheel's time, so the slot is ahead in this very turn
   // of the level: no slot holds timers of two different turns.
   const int level = (63 - std::countl_zero(static_cast<uint64_t>(deadline ^ now_ms_))) / kSlotBits;
   // A new connection queues up behind those of its tick that are still on their way down.
-  if (&reached == &late_ && cascading_.linked() && level < cascading_level_)
-    return Append(cascading_, node);
+  if (&reached == &late_ && cascading_.linked() && level < cascading_level_) return cascading_;
   const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);
   next_slot_ms_ = std::min(next_slot_ms_, StartOf(level, slot));  // an unknown one stays so
-  Append(SlotHead(level, slot), node);
+  return SlotHead(level, slot);
 }
 
 // The head of a slot that is about to hold something.
-TimerNode& TimerWheel::SlotHead(int level, int slot) {
-  Level* const there = levels_[level].get();
-  Part* const part = there ? there->parts[slot / kPartSlots].get() : nullptr;
-  Part& slots = part ? *part : MakePart(level, slot);
-  levels_[level]->occupied[slot / 64] |= uint64_t{1} << (slot & 63);
+inline TimerNode& TimerWheel::SlotHead(int level, int slot) {
+  if (levels_[level] == nullptr || levels_[level]->parts[slot / kPartSlots] == nullptr) [[unlikely]]
+    MakePart(level, slot);
+  Level& there = *levels_[level];
+  there.occupied[slot / 64] |= uint64_t{1} << (slot & 63);
   occupied_words_ |= uint32_t{1} << (level * kWords + slot / 64);
-  return slots[slot % kPartSlots];
+  return there.Head(slot);
 }
 
-TimerWheel::Part& TimerWheel::MakePart(int level, int slot) {
+void TimerWheel::MakePart(int level, int slot) {
   if (levels_[level] == nullptr) levels_[level] = std::make_unique<Level>();
   std::unique_ptr<Part>& part = levels_[level]->parts[slot / kPartSlots];
   part = std::make_unique<Part>();
   const int first = slot / kPartSlots * kPartSlots;
   for (int i = 0; i < kPartSlots; ++i)
     (*part)[i].deadline_[0] = static_cast<uint16_t>(level << kSlotBits | (first + i));
-  return *part;
 }
 
 // Four words of a bitmap a level: constant time, whatever lies in between.

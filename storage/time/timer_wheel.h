@@ -175,7 +175,8 @@ class TimerWheel {
   void Unlink(TimerNode& node);
   void MarkEmpty(TimerNode& head);
   TimerNode& SlotHead(int level, int slot);
-  Part& MakePart(int level, int slot);
+  TimerNode& ListFor(int64_t deadline, TimerNode& reached);
+  void MakePart(int level, int slot);
   NextSlot FindNextSlot() const;
   void Detach(const NextSlot& next);
   bool HasDetached() const { return due_.linked() || late_.linked() || cascading_.linked(); }

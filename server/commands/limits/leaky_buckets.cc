@@ -36,7 +36,7 @@ namespace {
 
 // False when an argument is missing: that has been answered. The module's row has arity -1, so that
 // the error is the module's own.
-bool HasArguments(CommandCall& call, size_t arguments) {
+inline bool HasArguments(CommandCall& call, size_t arguments) {
   if (call.args.size() > arguments) [[likely]]
     return true;
   call.reply.Error(

@@ -60,9 +60,9 @@ void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open, const
 void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& args, bool several) {
   LockRequest request{.several = several};
   request.owner = ReadOwner(args);
-  AcquireOptions options = ReadAcquireOptions(call, args, several);
+  AcquireOptions options{.several = several, .terms = request.terms};
+  ReadAcquireOptions(call, args, options);
   if (!args.Finish()) return call.reply.Error(args.error());
-  request.terms = std::move(options.terms);
   LockService& service = call.part<LockService>();
   Locks& locks = service.Enter();
   OpenLocks open = OpenLocksAt(call, locks, first_key, keys);

@@ -83,10 +83,9 @@ void ReadPermitsOf(ArgReader& args, LockShape& shape) {
 
 // Checks the whole, too: without LEASE and SESSION a crash of the client would hold the lock for
 // ever, so that is an error. NOTIFY is a push, which RESP2 has not.
-AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several) {
-  AcquireOptions options{.several = several};
+void ReadAcquireOptions(CommandCall& call, ArgReader& args, AcquireOptions& options) {
   ReadOptionsOnce(args, kLockOptionsOptions, options);
-  if (args.failed()) return options;
+  if (args.failed()) return;
   if (options.terms.lease_ms == 0 && !options.session) {
     args.Fail("ERR a lock needs a LEASE or a SESSION");
   }
@@ -95,7 +94,6 @@ AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool sever
   if (options.notify) options.terms.notify = ConnectionOf(caller);
   if (options.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
   if (!call.may_wait()) options.wait_ms = 0;
-  return options;
 }
 
 }  // namespace sluice

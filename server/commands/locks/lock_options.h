@@ -11,8 +11,8 @@ namespace sluice {
 
 // `terms` is what the lock keeps of a grant; the rest is used up in the asking. Times are in ms.
 struct AcquireOptions {
-  bool several = false;  // of MACQUIRE, which has no PERMITS
-  LockTerms terms;
+  bool several;      // of MACQUIRE, which has no PERMITS
+  LockTerms& terms;  // where they are needed: of the request
   int64_t wait_ms = 0;
   bool session = false;
   bool notify = false;
@@ -22,7 +22,7 @@ struct AcquireOptions {
 void ReadPermitsOf(ArgReader& args, LockShape& shape);
 
 // Reads options to the end of the arguments: each at most once, in any order. A fault is left in
-// `args`. `several`: of MACQUIRE, which has no PERMITS.
-AcquireOptions ReadAcquireOptions(CommandCall& call, ArgReader& args, bool several);
+// `args`.
+void ReadAcquireOptions(CommandCall& call, ArgReader& args, AcquireOptions& options);
 
 }  // namespace sluice

@@ -32,7 +32,7 @@ class LocksByName : public Locks {
 
   AcquireResult Acquire(const LockRequest& request, const WaitTerms& wait, const Now& now) {
     OpenLocks open = Open(request);
-    return Locks::Acquire(absl::MakeSpan(open), request, wait, now);
+    return Locks::Acquire(absl::MakeSpan(open), LockRequest(request), wait, now);
   }
   WaitQueue::Obstacle ObstacleOf(const LockRequest& request) {
     OpenLocks open = Open(request);
