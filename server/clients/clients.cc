@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/clients/replica_sink.h"
 
 namespace sluice {
 namespace {
@@ -81,6 +82,11 @@ void Clients::SetKind(Session& session, SessionKind kind) {
   if (kind == SessionKind::kMasterLink) {
     SetUser(session, nullptr, /*is_restricted=*/false);
     SetLoggedIn(session, true);
+  } else if (kind == SessionKind::kReplica) {
+    session.conditions |= kReplicates;
+    session.rare.Make().replica_sink =
+        std::make_unique<ReplicaSink>(*this, [this, &session] { CloseRogueReplica(session); });
+    session.sink = session.rare->replica_sink.get();
   }
   LimitOutput(session);
 }
@@ -152,6 +158,8 @@ void Clients::EvictAbove(size_t bytes_max, absl::FunctionRef<bool(const Session&
 
 void Clients::Push(Session& session, std::initializer_list<std::string_view> pieces) {
   if (session.close != CloseMode::kOpen) return;
+  if (session.kind == SessionKind::kReplica) [[unlikely]]
+    return CloseRogueReplica(session);
   if (!session.in_exec()) [[likely]] {
     for (const std::string_view piece : pieces) session.output.Append(piece);
     return QueueSend(session);
@@ -244,6 +252,16 @@ void Clients::CloseOverOutputLimit(Session& session) {
                    ": too many replies wait for it (client-output-buffer-limit)"));
   session.output.Clear();
   session.close = CloseMode::kNow;
+}
+
+void Clients::CloseRogueReplica(Session& session) {
+  if (session.close == CloseMode::kNow) return;
+  host_.Log(LogLevel::kWarning,
+            Concat("Replica generated a reply to command '",
+                   session.last_command ? *session.last_command : "<unknown>",
+                   "', disconnecting it: id=", session.client_id, " addr=", session.peer.address));
+  session.close = CloseMode::kNow;
+  QueueSend(session);
 }
 
 size_t Clients::QueryBytesMax(const Session& session) const {
@@ -377,13 +395,14 @@ void Clients::TimeShifted(int64_t ms) {
 // --- what has to hold between two turns
 
 std::string Clients::Audit() const {
-  size_t sessions = 0, accounted = 0, exempt = 0;
+  size_t sessions = 0, accounted = 0, exempt = 0, uncounted = 0;
   std::array<size_t, kSessionKinds> counts{};
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     const Session* const session = slots_[slot].session.get();
     if (!session) continue;
     ++sessions;
     accounted += session->accounted_bytes;
+    uncounted += session->rare->uncounted_bytes;
     if (session->kind != SessionKind::kClient) exempt += session->accounted_bytes;
     ++counts[static_cast<size_t>(session->kind)];
     if (!(session->id == SessionId{static_cast<uint32_t>(slot), slots_[slot].generation}))
@@ -393,7 +412,8 @@ std::string Clients::Audit() const {
       return "a client's number leads to another slot";
     if (std::string fault = AuditSession(*session); !fault.empty()) return fault;
   }
-  const bool summed = accounted == accounted_bytes_ && exempt == exempt_bytes_;
+  const bool summed =
+      accounted == accounted_bytes_ && exempt == exempt_bytes_ && uncounted == uncounted_bytes_;
   if (!summed) return "the memory of the clients is miscounted";
   const bool counted = sessions == size_ && counts == counts_ && sessions == by_number_.size() &&
                        sessions + free_slots_.size() == slots_.size();
@@ -417,6 +437,10 @@ std::string Clients::AuditSession(const Session& session) const {
   if (hears_only != ((session.conditions & kSubscriber) != 0))
     return "a subscriber may do what it may not, or the other way round";
   if (session.conditions & (kInScript | kInFenced)) return "a client is inside a command";
+  const bool replicates = session.kind == SessionKind::kReplica;
+  if (replicates != ((session.conditions & kReplicates) != 0) ||
+      replicates != (session.rare->replica_sink != nullptr))
+    return "a replica may say what it may not, or the other way round";
   return "";
 }
 

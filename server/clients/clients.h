@@ -74,8 +74,8 @@ class Clients final : public ErrorListener {
   }
   Session* FindClient(uint64_t client_id) const;  // by CLIENT ID
   void ForEach(const std::function<void(Session&)>& visit) const;
-  // From now on it is one of those, for good. A master link has every right and needs no login.
-  // Requires: it is a client.
+  // From now on it is one of those, for good. A master link has every right and needs no login. A
+  // replica is answered nothing (replica_sink.h). Requires: it is a client.
   void SetKind(Session& session, SessionKind kind);
   size_t size() const { return size_; }  // of all kinds
   size_t count(SessionKind kind) const { return counts_[static_cast<size_t>(kind)]; }
@@ -94,6 +94,10 @@ class Clients final : public ErrorListener {
   }
   // Requires: it is kept.
   size_t accounted_bytes() const { return accounted_bytes_; }
+  // As Redis, of that all but what waits for replicas: the DEL of each evicted key is sent there,
+  // and evictions would bring about more of them.
+  size_t evictable_bytes() const { return accounted_bytes_ - uncounted_bytes_; }
+  size_t uncounted_bytes() const { return uncounted_bytes_; }
   // At the end of a turn: closes the largest clients until the rest take no more than that, but
   // none of CLIENT NO-EVICT (which count, too, as in Redis). Replicas and master links neither
   // count nor go. Clients of whom `goes_last` is true are spared where closing others is enough.
@@ -144,6 +148,9 @@ class Clients final : public ErrorListener {
   // More replies or pushes wait for it than it may have (client-output-buffer-limit): they are
   // dropped. It goes with the next sending; the caller sees to QueueSend.
   void CloseOverOutputLimit(Session& session);
+  // A replica has said something that is answered, for which its stream has no place. In Redis's
+  // words.
+  void CloseRogueReplica(Session& session);
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void CheckOutputLimit(Session& session);
   // How much of what it has sent may wait. Before its login that is little, so that strangers
@@ -207,6 +214,12 @@ class Clients final : public ErrorListener {
     accounted_bytes_ += more;
     if (session.kind != SessionKind::kClient) exempt_bytes_ += more;
     session.accounted_bytes = bytes;
+    if (session.kind == SessionKind::kReplica) [[unlikely]]
+      SetUncounted(session, bytes > 0 ? session.output.memory() : 0);
+  }
+  void SetUncounted(Session& session, size_t bytes) {
+    uncounted_bytes_ += bytes - session.rare->uncounted_bytes;
+    session.rare.Make().uncounted_bytes = bytes;
   }
   size_t& CountOf(const Session& session) { return counts_[static_cast<size_t>(session.kind)]; }
   void LimitOutput(Session& session);
@@ -231,7 +244,8 @@ class Clients final : public ErrorListener {
   size_t size_ = 0;
   std::array<size_t, kSessionKinds> counts_{};
   size_t accounted_bytes_ = 0;
-  size_t exempt_bytes_ = 0;  // of these, of replicas and master links
+  size_t exempt_bytes_ = 0;     // of these, of replicas and master links
+  size_t uncounted_bytes_ = 0;  // of these, what waits for replicas
   uint64_t evicted_ = 0;
   bool accounts_ = false;
   bool counts_errors_ = true;

@@ -57,6 +57,7 @@ enum SessionCondition : uint32_t {
   kInFenced = 1u << 4,    // FENCED runs its command: it may wait for keys alone
   kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
   kRestricted = 1u << 6,  // its user may not do everything
+  kReplicates = 1u << 7,  // a replica: it is sent the stream, and may not touch keys either
 };
 
 // What is at the other end. Most are clients. A replica is sent the stream; a master link, which
@@ -80,7 +81,9 @@ struct SessionRareParts {
   std::unique_ptr<std::string> pushes_after_exec;
   // A host program's sink for pushes that have a form (messages, lost locks); null: they are bytes.
   ReplySink* push_sink = nullptr;
-  size_t tracked_bytes = 0;  // that Tracking keeps of keys which it has read
+  std::unique_ptr<ReplySink> replica_sink;  // of a replica: its `sink`
+  size_t tracked_bytes = 0;                 // that Tracking keeps of keys which it has read
+  size_t uncounted_bytes = 0;  // of accounted_bytes, what is not for eviction to make up for
   int64_t over_soft_limit_since_ms = -1;
   std::optional<int64_t> needs_login_since_ms;  // none: since it was created
 };

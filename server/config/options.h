@@ -52,6 +52,7 @@ struct OptionShape {
   int64_t high = 0;
   OptionWords words;                                    // kWord
   std::string (*check)(OptionValues values) = nullptr;  // kText, kList: a fault, or empty
+  int64_t least = INT64_MIN;                            // what a smaller number becomes
 };
 
 inline constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
@@ -64,6 +65,12 @@ constexpr OptionShape Int(int64_t low, int64_t high) {
 }
 constexpr OptionShape Memory(int64_t low = 0, int64_t high = kLongMax) {
   return {OptionShape::Kind::kMemory, low, high};
+}
+// Any size is taken; one below `least` becomes that.
+constexpr OptionShape MemoryRaisedTo(int64_t least) {
+  OptionShape shape = Memory(1);
+  shape.least = least;
+  return shape;
 }
 constexpr OptionShape OneOf(OptionWords words) { return {OptionShape::Kind::kWord, 0, 0, words}; }
 inline constexpr std::string_view kWhoMay[] = {"no", "yes", "local"};  // of what is dangerous

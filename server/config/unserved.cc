@@ -27,6 +27,9 @@ constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
 constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
+// Redis's CONFIG_REPL_BACKLOG_MIN_SIZE: one block of what it sends.
+constexpr int64_t kBacklogBytesMin = 16 * 1024;
+
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
 constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoReplica = "it does not replicate yet";
@@ -73,7 +76,7 @@ constexpr Option kUnserved[] = {
     NoEffect("repl-ping-replica-period", "10", kFromOne, kNoReplica)
         .Alias("repl-ping-slave-period"),
     NoEffect("repl-timeout", "60", kFromOne, kNoReplica),
-    NoEffect("repl-backlog-size", "1048576", Memory(1), kNoReplica),
+    NoEffect("repl-backlog-size", "1048576", MemoryRaisedTo(kBacklogBytesMin), kNoReplica),
     NoEffect("repl-backlog-ttl", "3600", kLongCount, kNoReplica),
     NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, kNoReplica),
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),

@@ -2,6 +2,7 @@
 // then stored; lists have codecs of their own (lists.h).
 #include "server/config/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 
@@ -90,7 +91,7 @@ std::optional<std::string> CanonicalNumber(const OptionShape& shape, std::string
                                            std::string& fault) {
   for (const NumberKind& row : kNumberKinds) {
     if (row.kind != shape.kind) continue;
-    const std::optional<int64_t> value = row.parse(text);
+    std::optional<int64_t> value = row.parse(text);
     if (!value) {
       fault = row.fault;
       return std::nullopt;
@@ -102,6 +103,7 @@ std::optional<std::string> CanonicalNumber(const OptionShape& shape, std::string
       return std::nullopt;
     }
     if (percent) return Concat(-*value, '%');
+    value = std::max(*value, shape.least);
     return row.kind == Kind::kOctal ? OctalText(*value) : Int64Text(*value);
   }
   return std::nullopt;

@@ -92,9 +92,9 @@ std::string Gates::NotBusy(const Session&, const Request& request) const {
   return std::string(script_.BusyText());
 }
 
-// Redis counts who watches all commands among its replicas.
+// Redis counts who watches all commands among its replicas, which no pause holds back.
 std::string Gates::TouchesNoKeys(const Session& session, const Request& request) const {
-  if (!(session.conditions & kMonitor)) return {};
+  if (!(session.conditions & (kMonitor | kReplicates))) return {};
   if (!(request.command.spec->flags & (kReadOnly | kWrite | kMayReplicate))) return {};
   return "ERR Replica can't interact with the keyspace";
 }

@@ -99,7 +99,7 @@ void Assembly::MemoryOptionsChanged() {
   clients.SetAccounting(settings().maxmemory != 0 || settings().maxmemory_clients != "0");
   memory_limit.Configure();
   if (memory_limit.is_set()) {
-    memory_limit.BeginTurn(facts.MemoryBesideKeys() + clients.accounted_bytes());
+    memory_limit.BeginTurn(facts.MemoryBesideKeys() + clients.evictable_bytes());
   }
 }
 

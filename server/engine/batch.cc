@@ -8,11 +8,15 @@
 
 #include "absl/base/attributes.h"
 #include "protocol/text/same_bytes.h"
+#include "storage/memory/text_block.h"
 
 namespace sluice {
 namespace {
 
 constexpr size_t kArgumentsKept = 64 * 1024;
+// A master may allow longer arguments than this server does. As in Redis, those that it has taken
+// are taken here; no string is longer.
+constexpr auto kMasterBulkBytesMax = static_cast<int64_t>(TextBlock::kBytesMax);
 
 }  // namespace
 
@@ -23,8 +27,10 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
     Input& input = inputs[index];
     if (input.spent()) continue;  // it may have no session any more
-    const ParseLimits limits{.bulk_bytes_max = settings_->proto_max_bulk_len,
-                             .before_login = (input.session->conditions & kNeedsLogin) != 0};
+    const bool is_master = input.session->kind == SessionKind::kMasterLink;
+    const ParseLimits limits{
+        .bulk_bytes_max = is_master ? kMasterBulkBytesMax : settings_->proto_max_bulk_len,
+        .before_login = (input.session->conditions & kNeedsLogin) != 0};
     while (!input.spent() && requests_.size() < kRequestsMax) {
       if (!ParseOne(input, index, limits)) break;
       if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time

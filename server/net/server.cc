@@ -62,7 +62,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
            .tls = [this](int fd, Peer peer) { BeginTls(fd, std::move(peer)); }},
           around_.owns_process ? RaiseDescriptorLimit : [](int64_t) { return DescriptorLimit(); }),
       idle_watchdog_(
-          loop_, alarms_, config.settings(), [this] { return clients(); },
+          loop_, alarms_, config.settings(), [this] { return programs(); },
           [this](std::string_view why) { EndAnyway(why); }),
       manager_([this](std::chrono::microseconds time, std::function<void()> call) {
         alarms_.Set(time, std::move(call));

@@ -125,6 +125,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void AdmitSecured(std::shared_ptr<Connection> connection, Peer peer);
   void LogInByName(const Connection& connection, Session& session);
   size_t clients() const;
+  size_t programs() const;
   void AdmitTrusted(int descriptor);
   bool AcceptConnections();
   bool AdvanceHandshakes();

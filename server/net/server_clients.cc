@@ -93,6 +93,11 @@ size_t Server::clients() const {
   return first_.engine().session_count() + (spaces_ ? spaces_->clients() : 0);
 }
 
+// Clients that need this server: a master to which it has gone itself does not.
+size_t Server::programs() const {
+  return clients() - first_.engine().part<Clients>().count(SessionKind::kMasterLink);
+}
+
 // A TLS client on a port without TLS.
 bool Server::IsLost(SpaceConnection& connection) {
   const Session* const session = connection.space->engine().Find(connection.session);

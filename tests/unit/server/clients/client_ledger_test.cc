@@ -161,7 +161,7 @@ TEST_F(ClientLedger, CountsWaits) {
       {pop, kKeys * 200},
       {{"LOCK.ACQUIRE", "lock", owner, "LEASE", "60000", "WAIT", "60000"}, 3 * owner.size()},
       {{"LIMIT.TAKE", "limit", "WINDOW", "1", "60000", "WAIT", "60000"}, 300},
-      {{"WAIT", "1", "60000"}, 500},
+      {{"WAIT", "1", "60000"}, 400},
   };
   for (const auto& wait : kWaits) {
     TestClient& client = Connect();

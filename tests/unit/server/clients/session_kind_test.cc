@@ -8,12 +8,15 @@
 
 #include "protocol/text/concat.h"
 #include "server/clients/clients.h"
+#include "server/dispatch/memory_limit.h"
 #include "server/observe/statistics.h"
+#include "tests/support/command_line.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -21,7 +24,18 @@ class SessionKindTest : public EngineFixture {
  protected:
   TestClient& ConnectAs(SessionKind kind) {
     TestClient& other = Connect();
+    Become(other, kind);
+    return other;
+  }
+  void Become(TestClient& other, SessionKind kind) {
     engine().part<Clients>().SetKind(*engine().Find(other.id()), kind);
+  }
+  // A replica that has subscribed before it became one.
+  TestClient& ConnectSubscribedReplica() {
+    TestClient& other = Connect();
+    other.Run({"HELLO", "3"});
+    other.Run({"SUBSCRIBE", "c"});
+    Become(other, SessionKind::kReplica);
     return other;
   }
   std::string Ask(std::string_view line) { return Line(line).ToText(); }
@@ -29,10 +43,12 @@ class SessionKindTest : public EngineFixture {
   std::string LineOf(const TestClient& other) {
     return Ask(Concat("client list id ", engine().Find(other.id())->client_id));
   }
-  // Answers of that size wait for it.
+  // So many bytes more wait for it: of a stream, or of answers.
   void LeaveUnread(TestClient& other, size_t bytes) {
     other.set_reading(false);
-    other.Send({"ECHO", std::string(bytes, 'x')});
+    Session& session = *engine().Find(other.id());
+    session.output.Append(std::string(bytes, 'x'));
+    engine().part<Clients>().QueueSend(session);
     server().Settle();
   }
 
@@ -47,8 +63,7 @@ TEST_F(SessionKindTest, ClientListHasALetterForEach) {
   EXPECT_THAT(LineOf(master_), HasSubstr(" flags=M "));
   EXPECT_THAT(LineOf(master_), HasSubstr(" user=(superuser) "));
   EXPECT_THAT(LineOf(client()), HasSubstr(" flags=N "));
-  replica_.Run({"SUBSCRIBE", "c"});
-  EXPECT_THAT(LineOf(replica_), HasSubstr(" flags=SP "));
+  EXPECT_THAT(LineOf(ConnectSubscribedReplica()), HasSubstr(" flags=SP "));
 }
 
 TEST_F(SessionKindTest, AreTypesForClientList) {
@@ -58,7 +73,7 @@ TEST_F(SessionKindTest, AreTypesForClientList) {
   EXPECT_EQ(Ask("client list type slave"), replicas);
   EXPECT_THAT(Ask("client list type master"), HasSubstr(" flags=M "));
   EXPECT_THAT(Ask("client list type normal"), Not(HasSubstr(" flags=S ")));
-  replica_.Run({"SUBSCRIBE", "c"});
+  ConnectSubscribedReplica();
   EXPECT_EQ(Ask("client list type pubsub"), "\"\"");
 }
 
@@ -107,10 +122,9 @@ TEST_F(SessionKindTest, AReplicaHasTheOutputLimitOfItsClass) {
 
 TEST_F(SessionKindTest, AReplicaThatSubscribesIsAReplica) {
   Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 1000 0 0'");
-  replica_.Run({"HELLO", "3"});
-  replica_.Run({"SUBSCRIBE", "c"});
-  LeaveUnread(replica_, 3000);
-  EXPECT_FALSE(replica_.closed());
+  TestClient& subscribed = ConnectSubscribedReplica();
+  LeaveUnread(subscribed, 3000);
+  EXPECT_FALSE(subscribed.closed());
 }
 
 TEST_F(SessionKindTest, AReplicasSoftLimitIsItsClassesToo) {
@@ -176,17 +190,92 @@ TEST_F(SessionKindTest, AMasterMaySendMoreThanAClient) {
 
 TEST_F(SessionKindTest, APauseHoldsNoReplica) {
   Ask("client pause 1000 all");
-  EXPECT_EQ(replica_.Run({"PING"}).ToText(), "+PONG");
+  replica_.Send({"PING"});
+  EXPECT_TRUE(replica_.closed());  // it has run
   master_.Send({"PING"});
   EXPECT_FALSE(master_.Next());
   server().AdvanceTime(1'000);
   EXPECT_TRUE(master_.Next());
 }
 
-TEST_F(SessionKindTest, NeitherCanBeReset) {
-  for (TestClient* const other : {&replica_, &master_}) {
-    EXPECT_EQ(other->Run({"RESET"}).ToText(), "-ERR can only reset normal client connections");
+TEST_F(SessionKindTest, AMasterCannotBeReset) {
+  EXPECT_EQ(master_.Run({"RESET"}).ToText(), "-ERR can only reset normal client connections");
+}
+
+// --- what may be said
+
+// Redis 7.0 ends the link of a replica that says anything which is answered, and refuses before
+// what would read or change a key.
+TEST_F(SessionKindTest, AReplicaIsAnsweredNothing) {
+  const std::vector<std::vector<std::string>> requests = {
+      {"PING"}, {"GET", "k"}, {"MULTI"}, {"no-such-command"}, {"RESET"}, {"HELLO", "3"}};
+  for (const std::vector<std::string>& request : requests) {
+    TestClient& rogue = ConnectAs(SessionKind::kReplica);
+    rogue.Send(request);
+    EXPECT_TRUE(rogue.closed()) << request[0];
+    EXPECT_FALSE(rogue.has_received()) << request[0];
   }
+  EXPECT_THAT(server().log(), Contains(HasSubstr("Replica generated a reply to command 'ping', "
+                                                 "disconnecting it: id=")));
+  EXPECT_THAT(server().log(), Contains(HasSubstr("to command 'get', disconnecting it: id=")));
+}
+
+TEST_F(SessionKindTest, AReplicaTouchesNoKeys) {
+  replica_.SendBytes(EncodeRequest({"SET", "k", "v"}) + EncodeRequest({"SET", "k2", "v"}));
+  EXPECT_TRUE(replica_.closed());
+  EXPECT_EQ(Ask("dbsize"), ":0");
+  EXPECT_THAT(Ask("info errorstats"), HasSubstr("errorstat_ERR:count=1"));
+  TestClient& publisher = ConnectAs(SessionKind::kReplica);
+  client().Run({"SUBSCRIBE", "c"});
+  publisher.Send({"PUBLISH", "c", "words"});
+  EXPECT_TRUE(publisher.closed());
+  EXPECT_FALSE(client().Next());
+}
+
+TEST_F(SessionKindTest, AMessageEndsASubscribedReplica) {
+  TestClient& subscribed = ConnectSubscribedReplica();
+  EXPECT_EQ(Ask("publish c words"), ":1");
+  EXPECT_TRUE(subscribed.closed());
+  EXPECT_FALSE(subscribed.has_received());
+}
+
+// What a master has taken is taken here, whatever this server allows its clients.
+TEST_F(SessionKindTest, AMastersArgumentsAreNotBoundedByTheOption) {
+  Ask("config set proto-max-bulk-len 1mb");
+  const std::string request = EncodeRequest({"SET", "k", std::string(2'000'000, 'x')});
+  TestClient& other = Connect();
+  other.SendBytes(request);
+  EXPECT_TRUE(other.closed());
+  master_.SendBytes(request);
+  EXPECT_EQ(master_.Next()->ToText(), "+OK");
+  EXPECT_EQ(Ask("strlen k"), ":2000000");
+}
+
+TEST_F(SessionKindTest, AMastersArgumentIsNoLongerThanAString) {
+  master_.SendBytes("*2\r\n$4\r\nECHO\r\n$4294967297\r\n");
+  EXPECT_EQ(master_.Next()->ToText(), "-ERR Protocol error: invalid bulk length");
+  EXPECT_TRUE(master_.closed());
+}
+
+// --- maxmemory
+
+// The DELs of what is evicted wait there, too: more would go for them.
+TEST_F(SessionKindTest, EvictionMakesUpForClientsNotForReplicas) {
+  const auto evicted = [this] { return engine().part<MemoryLimit>().counts().keys; };
+  for (int i = 0; i < 1000; ++i) client().Run({"SET", Concat("k", i), std::string(1000, 'x')});
+  Ask("config set maxmemory-policy allkeys-random");
+  Ask(Concat("config set maxmemory ", engine().UsedMemory() + 200'000));
+  LeaveUnread(replica_, 3'000'000);
+  EXPECT_EQ(Ask("set k v"), "+OK");
+  EXPECT_EQ(evicted(), 0u);
+  EXPECT_GE(engine().part<Clients>().uncounted_bytes(), 3'000'000u);
+  EXPECT_THAT(Ask("info memory"), HasSubstr(Concat("mem_not_counted_for_evict:",
+                                                   engine().part<Clients>().uncounted_bytes())));
+  replica_.Disconnect();
+  EXPECT_THAT(Ask("info memory"), HasSubstr("mem_not_counted_for_evict:0\\r"));
+  LeaveUnread(master_, 500'000);
+  Ask("set k v");
+  EXPECT_GT(evicted(), 0u);
 }
 
 // The link is this server's own: nobody logs in on it, and no user's rules hold.
