@@ -1,6 +1,7 @@
 // TlsWords: how a program that asks a server speaks TLS with it, in redis-cli's words.
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace sluice {
@@ -13,6 +14,9 @@ struct TlsWords {
   std::string key_file;          // --key
   std::string server_name;       // --sni; empty: the name by which the server is called
   bool insecure = false;         // --insecure: any certificate will do
+  bool any_name = false;         // an authority's certificate will do, whatever name it is for
+  // The key's; none: OpenSSL asks at the terminal, which a server never may.
+  std::optional<std::string> key_password;
 };
 
 }  // namespace sluice

@@ -3,17 +3,15 @@
 //   TlsClient client;
 //   std::string fault = client.Begin(words, "example.org", descriptor);  // empty: then
 //   client.stream().Shake() ... Read ... Write                           // as tls_stream.h has it
-//
-// The server's certificate must be signed by an authority that the words name, or the system knows,
-// and be for the name by which the server is called. `--insecure` looks at neither.
+// Which servers it believes is said in tls_client_context.h.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "protocol/text/fault.h"
 #include "server/config/tls_words.h"
+#include "server/net/tls/tls_client_context.h"
 #include "server/net/tls/tls_stream.h"
 #include "server/net/tls/tls_wire.h"
 
@@ -27,11 +25,8 @@ class TlsClient {
   TlsStream& stream() { return *stream_; }
 
  private:
-  struct Free {
-    void operator()(ssl_ctx_st* context) const;
-  };
+  TlsClientContext context_;
   std::optional<TlsWire> wire_;  // made when OpenSSL is there
-  std::unique_ptr<ssl_ctx_st, Free> context_;
   std::optional<TlsStream> stream_;
 };
 
