@@ -105,7 +105,7 @@ class OutputBuffer {
     if (first_ != last_ || empty()) [[unlikely]]
       return PeekBlocks(vectors, count);
     const size_t bytes = sendable();
-    vectors[0] = {begin_, bytes};
+    vectors[0] = {first_->begin, bytes};
     return bytes > 0 ? 1 : 0;
   }
   // Forgets the first `n` <= bytes() bytes: they are sent. Frees blocks as they are sent, so a slow
@@ -116,7 +116,7 @@ class OutputBuffer {
       return ConsumeBlocks(n);
     bytes_ = 0;
     gone_ += n;
-    begin_ = end_ = last_->data();
+    last_->begin = end_ = last_->data();
   }
   // Gives up the spare block that Consume keeps (for clients that fall idle). Bytes still to be
   // sent stay.

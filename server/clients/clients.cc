@@ -192,7 +192,7 @@ void Clients::SendAll() {
       const size_t before = session->output.bytes();
       if (session->output.sendable() > 0) host_.Send(*session);
       if (session->output.bytes() < before) session->active_ms = clock_.now().ms();
-      if (!session->output.empty() || session->over_soft_limit_since_ms >= 0) [[unlikely]]
+      if (!session->output.empty() || session->rare->over_soft_limit_since_ms >= 0) [[unlikely]]
         CheckOutputLimit(*session);
       Account(*session);
     }

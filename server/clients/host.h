@@ -9,7 +9,9 @@
 #include <functional>
 #include <string_view>
 
+#include "protocol/text/fault.h"
 #include "server/clients/background.h"
+#include "server/clients/link_listener.h"
 #include "server/clients/process_services.h"
 #include "server/clients/session.h"
 #include "server/core/log_level.h"
@@ -46,6 +48,17 @@ class Host {
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) {
     static_cast<void>(real_ms), static_cast<void>(call);
   }
+  // Begins to connect to another server. Between two turns either a session is opened for it and
+  // Engine::LinkOpened called, or Engine::LinkFailed. A sentence: it opens none, and nothing
+  // follows. Links asks for it, and for nothing twice.
+  virtual Fault OpenLink(const LinkTarget& target, LinkListener& listener) {
+    static_cast<void>(target), static_cast<void>(listener);
+    return "a server without sockets of its own cannot connect to another one";
+  }
+  // Gives up what has not opened yet: the engine is told no more of it.
+  virtual void CloseLink(LinkListener& listener) { static_cast<void>(listener); }
+  // A session of which nothing was to be read any more (Engine::IsStalled) may be read again.
+  virtual void ReadOn(Session& session) { static_cast<void>(session); }
   // Stops the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
   // True between Shutdown and the end: long work gives up.

@@ -128,6 +128,10 @@ class Session {
   // The Unix time that its command names stands for one of engine time: EffectTime::kRelative.
   bool replays_relative : 1 = false;
   bool peer_watched : 1 = false;  // Host::WatchPeer was called
+  // A link's bytes are shown to its LinkListener as they are; and that one has left some of them in
+  // `pending`, which nobody takes up until it says so.
+  bool is_raw : 1 = false;
+  bool is_stalled : 1 = false;
   bool paused : 1 = false;        // held back by CLIENT PAUSE or SnapshotBarrier
 
   // --- statistics

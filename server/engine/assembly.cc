@@ -114,6 +114,8 @@ Assembly::~Assembly() {
 void Assembly::Drop(SessionId id) {
   Session* const session = clients.Find(id);
   if (!session) return;
+  if (session->kind == SessionKind::kMasterLink) [[unlikely]]
+    links.Forget(*session);
   watches.UnwatchAll(*session);
   pubsub.Forget(*session);
   if (!current_client.serving_from_within())
@@ -252,6 +254,7 @@ std::string Assembly::Audit() const {
   size_t tracked = 0;
   clients.ForEach([&](const Session& session) { tracked += session.tracks(); });
   if (std::string fault = clients.Audit(); !fault.empty()) return fault;
+  if (std::string fault = links.Audit(); !fault.empty()) return fault;
   if (tracked != tracking.clients()) return "the tracking clients are miscounted";
   if (current_client.current() || current_client.caller()) return "a command runs between turns";
   if (!inputs.list.empty()) return "what was received in a turn is left over";

@@ -20,6 +20,7 @@
 #include "protocol/text/fault.h"
 #include "server/clients/clients.h"
 #include "server/clients/current_client.h"
+#include "server/clients/links.h"
 #include "server/clients/yielder.h"
 #include "server/commit/turn_gate.h"
 #include "server/commit/turn_waits.h"
@@ -108,6 +109,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   TimerTasks timers{wheel};
   Clients clients;
   TurnGate turn_gate{clients};
+  Links links{host, clients};
   Effects effects;
   Parts parts;
   Standstill standstill{keyspace, flags};

@@ -218,6 +218,7 @@ void Assembly::AddParts() {
   parts.Add(inputs);
   parts.Add(keyspace);
   parts.Add(latency_monitor);
+  parts.Add(links);
   parts.Add(limits);
   parts.Add(limit_waiters);
   parts.Add(locks);

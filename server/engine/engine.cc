@@ -49,6 +49,16 @@ bool Engine::PrepareEnd(std::string_view words) {
 
 SessionId Engine::Open(Peer peer) { return inside_->all.clients.Open(std::move(peer)).id; }
 
+void Engine::LinkOpened(SessionId id, LinkListener& listener) {
+  inside_->all.RefreshNow();
+  inside_->all.links.Opened(*Find(id), listener);
+}
+
+void Engine::LinkFailed(LinkListener& listener, std::string_view why) {
+  inside_->all.RefreshNow();
+  inside_->all.links.Failed(listener, why);
+}
+
 void Engine::Drop(SessionId id) { inside_->all.Drop(id); }
 
 Session* Engine::Find(SessionId id) const { return inside_->all.clients.Find(id); }
@@ -63,7 +73,12 @@ bool Engine::MayTouch(SessionId id) const { return inside_->all.current_client.M
 
 bool Engine::HasBacklog(SessionId id) const {
   const Session* const session = Find(id);
-  return session && session->requeued;
+  return session && (session->requeued || session->is_stalled);
+}
+
+bool Engine::IsStalled(SessionId id) const {
+  const Session* const session = Find(id);
+  return session && session->is_stalled && !session->requeued;
 }
 
 // --- turns

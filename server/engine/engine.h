@@ -35,6 +35,7 @@ class CommandTable;
 class Config;
 class Host;
 class Keyspace;
+class LinkListener;
 class TimerWheel;
 struct RandomState;
 struct Settings;
@@ -61,6 +62,10 @@ class Engine final {
 
   // --- sessions
   SessionId Open(Peer peer);
+  // The connection stands that the host was asked for (Host::OpenLink), and it has opened that
+  // session for it; or there is none. Between two turns; a turn follows.
+  void LinkOpened(SessionId id, LinkListener& listener);
+  void LinkFailed(LinkListener& listener, std::string_view why);
   // The connection is gone: forget the session, whatever it was doing.
   void Drop(SessionId id);
   Session* Find(SessionId id) const;  // null when gone
@@ -98,8 +103,10 @@ class Engine final {
   // For a test double: once a second of real time, where EngineOptions::movable_clock is set. The
   // server's own work of each second neither stands still with that clock nor is in its way.
   void Housekeep();
-  // Whether requests of it wait that could run: before its next bytes are read those should be.
+  // Whether bytes of it wait that have to be taken up before more are read. It may last:
   bool HasBacklog(SessionId id) const;
+  // Nothing is to be read of it until Host::ReadOn, however many turns there are.
+  bool IsStalled(SessionId id) const;
   // A session whose Send left bytes behind got rid of all of them, or made progress.
   void Sent(SessionId id);
 

@@ -46,6 +46,11 @@ void TurnLoop::Receive(SessionId id, std::string_view bytes) {
   Session* session = on_.clients.Find(id);
   if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
   CountReceived(*session, bytes.size());
+  if (session->is_raw) [[unlikely]] {
+    session->pending.Append(bytes);
+    if (!session->is_stalled) on_.clients.Requeue(*session);
+    return;
+  }
   if (session->received) KeepReceived(*session);
   // The bytes become an input as they lie in the host's buffer, unless the session has older ones
   // or has to wait: then they are copied. Inside a command the inputs belong to the turn around it.
@@ -253,11 +258,24 @@ void TurnLoop::TakeRequeued() {
     if (!session) continue;
     assert(session->requeued);
     session->requeued = false;
+    if (session->is_raw && IsTakenByLink(*session)) [[unlikely]]
+      continue;
     if (session->pending.empty() || session->blocked || session->paused) continue;
     const std::string_view window = session->pending.view();
     inputs.push_back({.session = session, .window = window, .from_pending = true});
   }
   std::rotate(inputs.begin(), inputs.begin() + received, inputs.end());
+}
+
+// Whether what came on a link is none of the parser's. Inside a command it waits for the turn
+// around, as a link may change what that command is about.
+bool TurnLoop::IsTakenByLink(Session& session) {
+  if (on_.current_client.serving_from_within()) {
+    on_.clients.Requeue(session);
+  } else {
+    on_.links.Give(session);
+  }
+  return session.is_raw;
 }
 
 // Batch by batch until the inputs or the time are used up; the rest is requeued to the next turn.

@@ -49,6 +49,7 @@ class TurnLoop {
   bool RunRequest(Session& session, const Batch::Request& request);
   RequestOutcome Execute(Session& session, Args args, const Command* command, const HashedKey& key);
   void KeepReceived(Session& session);
+  bool IsTakenByLink(Session& session);
   void KeepRest(Input& input);
   void CountReceived(Session& session, size_t bytes);
   void ProtocolError(Session& session);

@@ -10,6 +10,7 @@
 #include "server/commands/families.h"
 #include "server/core/log_level.h"
 #include "tests/support/command_line.h"
+#include "tests/support/test_network.h"
 
 namespace sluice {
 namespace {
@@ -135,6 +136,14 @@ void TestEngine::Await(uint64_t number) {
   }
 }
 
+Fault TestEngine::OpenLink(const LinkTarget& target, LinkListener& listener) {
+  return network_ ? network_->Open(*this, target, listener) : Host::OpenLink(target, listener);
+}
+
+void TestEngine::CloseLink(LinkListener& listener) {
+  if (network_) network_->GiveUp(listener);
+}
+
 bool TestEngine::RunBackgroundNow() { return RunOne(background_.begin()); }
 
 bool TestEngine::RunBackgroundNow(WorkerLane lane) {
@@ -150,7 +159,9 @@ bool TestEngine::RunOne(BackgroundTasks::iterator found) {
   return true;
 }
 
-TestEngine::~TestEngine() = default;
+TestEngine::~TestEngine() {
+  if (network_) network_->Forget(*this);
+}
 
 TestClient& TestEngine::Connect() {
   Peer peer;

@@ -36,6 +36,7 @@
 namespace sluice {
 
 class TestEngine;
+class TestNetwork;
 
 // One connection. Owned by its TestEngine, also after it was closed.
 class TestClient {
@@ -120,6 +121,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   // What the server wants called when so many ms of real time have passed: tests call it by hand.
   using RealCalls = std::vector<std::pair<int64_t, std::function<void()>>>;
   RealCalls TakeRealCalls() { return std::exchange(real_calls_, {}); }
+  // Where its links go; null: nowhere. See TestNetwork::Add.
+  void set_network(TestNetwork* network) { network_ = network; }
   // Why the log could not be opened at the start, or empty.
   const std::string& start_fault() const { return start_fault_; }
 
@@ -144,6 +147,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   void CallAfter(int64_t real_ms, std::function<void()> call) override {
     real_calls_.emplace_back(real_ms, std::move(call));
   }
+  Fault OpenLink(const LinkTarget& target, LinkListener& listener) override;
+  void CloseLink(LinkListener& listener) override;
   void Await(uint64_t number) override;
   void Finish() override {
     while (RunBackgroundNow()) {
@@ -190,6 +195,7 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   Ticks ticks_{clock_};
   MovableClock movable_{ticks_};  // the engine's, when it is a test double
   std::function<void()> serve_;
+  TestNetwork* network_ = nullptr;
   std::optional<CommandTable> own_commands_;  // where a test has families of its own
   std::vector<std::unique_ptr<TestClient>> clients_;
   std::vector<std::string> log_;
