@@ -116,7 +116,7 @@ class Session {
   bool blocked = false;         // by a command: set exactly while there is a `blocked_call`
   bool queued_to_send = false;  // in the engine's list of this turn
   bool received = false;        // has an Input of bytes that came for this turn
-  bool requeued = false;        // in the engine's list of those with requests left in `pending`
+  bool requeued : 1 = false;    // in the engine's list of those with requests left in `pending`
   bool authenticated : 1 = false;
   bool no_evict : 1 = false;
   bool no_touch : 1 = false;

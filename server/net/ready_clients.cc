@@ -49,7 +49,11 @@ void ReadyClients::Read(size_t depth) {
     const Engine& engine = connection.space->engine();
     if (used + kReadBytes > kTurnBytes || (depth > 0 && !engine.MayTouch(connection.session)) ||
         engine.HasBacklog(connection.session)) {
-      ready_.push_back(std::move(waiting));
+      if (engine.IsStalled(connection.session)) {
+        connection.ready = false;  // Host::ReadOn brings it back
+      } else {
+        ready_.push_back(std::move(waiting));
+      }
       continue;
     }
     size_t got = 0;

@@ -54,6 +54,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
             AdmitSecured(std::move(connection), std::move(peer));
           },
           [this] { turn_due_ = true; }),
+      links_(MakeLinks()),
       first_(*this, workers_),
       acceptor_(
           config, first_, log_, loop_.poller(), sources_, tls_,
@@ -235,6 +236,8 @@ bool Server::Round(bool may_wait) {
   const bool is_full = anybody_waits && acceptor_.IsFull();
   bool more = anybody_waits && !is_full && AcceptConnections();
   more |= AdvanceHandshakes();
+  if (links_due_) [[unlikely]]
+    AdvanceLinks();
   any |= turn_due_;
   if (turn_due_) Turn();
   if (is_full) more |= AcceptConnections();

@@ -26,6 +26,7 @@
 #include "server/net/hand_over/hand_over.h"
 #include "server/net/hand_over/predecessor.h"
 #include "server/net/idle_watchdog.h"
+#include "server/net/link_opener.h"
 #include "server/net/log.h"
 #include "server/net/loop/alarms.h"
 #include "server/net/loop/event_loop.h"
@@ -57,6 +58,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
     Log::Reader log;
     // Makes the port of `http-port`; empty: there is no such port.
     ExtraPort::Make make_http;
+    // Makes what opens connections to other servers; empty: it opens none.
+    LinkOpener::Make make_links;
     // Clients are served: what was to be loaded is. Where they can connect; port 0: there is none.
     std::function<void(const std::string& address, int port)> ready;
     // SIGUSR2 starts it anew like this. Without words it does not.
@@ -110,6 +113,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void ShutdownOf(Space& space, int code) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
   bool Stopping() const override { return stopping_; }
+  Fault OpenLink(Space& space, const LinkTarget& target, LinkListener& listener) override;
+  void GiveUpLink(LinkListener& listener) override;
 
   // ConnectionOwner
   void Readable(Connection& connection) override;
@@ -127,6 +132,10 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   size_t clients() const;
   size_t programs() const;
   void AdmitTrusted(int descriptor);
+  std::unique_ptr<LinkOpener> MakeLinks();
+  void LinkOpened(Space& space, const std::shared_ptr<Connection>& connection, Peer peer,
+                  LinkListener& listener);
+  void AdvanceLinks();
   bool AcceptConnections();
   bool AdvanceHandshakes();
   bool RunTurns();
@@ -168,6 +177,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   Sources sources_;
   EngineOptions options_;
   TlsDoor tls_;
+  std::unique_ptr<LinkOpener> links_;   // null: it opens none
   Space first_;                         // whose engine is the server
   std::unique_ptr<SpaceTable> spaces_;  // of a test double
   Acceptor acceptor_;
@@ -184,6 +194,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   ReadyClients ready_;
   size_t polling_ = 0;  // so many turns inside others
   bool turn_due_ = false;
+  bool links_due_ = false;
   std::vector<std::function<void()>> due_calls_;  // CallAfter's: run before the next turn
   MemoryTrim memory_trim_;
   bool awaits_quiet_ = false;

@@ -1,5 +1,6 @@
-// Who becomes a client of a server, for server.h: sockets that were accepted, those whose TLS
-// handshake is through, and the server's end of a pair that a program keeps the other end of.
+// How connections become clients of a server, for server.h: sockets that were accepted, those whose
+// TLS handshake is through, the server's end of a pair that a program keeps the other end of, and
+// links that it has opened itself.
 #include <unistd.h>
 
 #include <memory>
@@ -98,10 +99,55 @@ size_t Server::programs() const {
   return clients() - first_.engine().part<Clients>().count(SessionKind::kMasterLink);
 }
 
+// --- links
+
+std::unique_ptr<LinkOpener> Server::MakeLinks() {
+  if (!around_.make_links) return nullptr;
+  return around_.make_links({.poller = loop_.poller(),
+                             .alarms = alarms_,
+                             .connect = [this](int descriptor) { return Connect(descriptor); },
+                             .want_advance = [this] { links_due_ = turn_due_ = true; }});
+}
+
+Fault Server::OpenLink(Space& space, const LinkTarget& target, LinkListener& listener) {
+  if (!links_) return "this server connects to no other one";
+  links_->Open(target, listener,
+               {.opened =
+                    [this, &space, &listener](std::shared_ptr<Connection> connection, Peer peer) {
+                      LinkOpened(space, connection, std::move(peer), listener);
+                    },
+                .failed =
+                    [this, &space, &listener](std::string_view why) {
+                      space.LinkFailed(listener, why);
+                      WorkCame(space);
+                    }});
+  return {};
+}
+
+void Server::GiveUpLink(LinkListener& listener) {
+  if (links_) links_->GiveUp(listener);
+}
+
+void Server::AdvanceLinks() {
+  links_due_ = false;
+  links_due_ = links_->Advance();
+  turn_due_ |= links_due_;
+}
+
+// Bytes that the other server has sent at once may be here already.
+void Server::LinkOpened(Space& space, const std::shared_ptr<Connection>& connection, Peer peer,
+                        LinkListener& listener) {
+  space.LinkOpened(std::static_pointer_cast<SpaceConnection>(connection), std::move(peer),
+                   listener);
+  if (connection->open()) Readable(*connection);
+  WorkCame(space);
+}
+
 // A TLS client on a port without TLS.
 bool Server::IsLost(SpaceConnection& connection) {
   const Session* const session = connection.space->engine().Find(connection.session);
   if (connection.tls() || session->last_command || !session->pending.empty()) return false;
+  if (session->kind == SessionKind::kMasterLink) return false;  // its stream may begin so anywhere
   tls_.handshakes().Say(Concat("a connection from ", session->peer.address,
                                " is closed: it speaks TLS on a port without it"));
   OutputBuffer words;

@@ -52,6 +52,7 @@ void Server::EndAnyway(std::string_view why) {
 void Server::Shutdown(int code) {
   acceptor_.Close();
   if (http_) http_->Close();
+  if (links_) links_->Close();
   tls_.handshakes().Close();
   stopping_ = true;
   exit_code_ = code;
@@ -153,6 +154,7 @@ void Server::TakeDataUp() {
 void Server::MakeWay() {
   acceptor_.GiveAway();
   if (http_) http_->Close();
+  if (links_) links_->Close();
   tls_.handshakes().Close();
   stopping_ = true;
   log_.Write(LogLevel::kWarning, "another process has taken over, bye bye...");

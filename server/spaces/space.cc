@@ -3,6 +3,8 @@
 // (DropBroken).
 #include "server/spaces/space.h"
 
+#include <utility>
+
 #include "server/config/debug_settings.h"
 #include "server/observe/statistics.h"
 #include "storage/memory/block_size.h"
@@ -15,7 +17,13 @@ constexpr size_t kSharedCountBytes = 48;
 
 }  // namespace
 
+void Space::GiveUpLinks() {
+  for (LinkListener* const listener : opening_) owner_.GiveUpLink(*listener);
+  opening_.clear();
+}
+
 void Space::DropEngine() {
+  GiveUpLinks();
   if (engine_) background().Finish();  // the workers' results are for the engine that goes
   engine_.reset();
   engine_lives_.reset();
@@ -84,6 +92,7 @@ void Space::DropAllBroken() {
 }
 
 void Space::CloseConnections() {
+  GiveUpLinks();
   for (const auto& connection : connections_) {
     if (connection) connection->Close();
   }
@@ -137,6 +146,37 @@ void Space::CallAfter(int64_t real_ms, std::function<void()> call) {
     call();
     (*space)->owner_.WorkCame(**space);
   });
+}
+
+Fault Space::OpenLink(const LinkTarget& target, LinkListener& listener) {
+  Fault fault = owner_.OpenLink(*this, target, listener);
+  if (fault.empty()) opening_.push_back(&listener);
+  return fault;
+}
+
+void Space::CloseLink(LinkListener& listener) {
+  std::erase(opening_, &listener);
+  owner_.GiveUpLink(listener);
+}
+
+void Space::LinkOpened(std::shared_ptr<ClientConnection> connection, Peer peer,
+                       LinkListener& listener) {
+  std::erase(opening_, &listener);
+  connection->KeepAlive(making_.config->settings().tcp_keepalive);
+  const Session* const session = Admit(std::move(connection), std::move(peer));
+  if (!session) return engine_->LinkFailed(listener, "the connection ended");
+  engine_->LinkOpened(session->id, listener);
+}
+
+void Space::LinkFailed(LinkListener& listener, std::string_view why) {
+  std::erase(opening_, &listener);
+  engine_->LinkFailed(listener, why);
+}
+
+void Space::ReadOn(Session& session) {
+  if (session.id.slot >= connections_.size()) return;
+  if (ClientConnection* const connection = connections_[session.id.slot].get())
+    connection->ReadOn();
 }
 
 void Space::WatchPeer(Session& session, int64_t timeout_ms) {

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "protocol/output_buffer.h"
+#include "protocol/text/fault.h"
 #include "server/clients/host.h"
 #include "server/clients/session.h"
 #include "server/config/config.h"
@@ -40,6 +42,8 @@ class ClientConnection {
   // The kernel asks a silent peer every so many seconds whether it is there; 0: never. Not of one
   // that is watched.
   virtual void KeepAlive(int64_t seconds) = 0;
+  // There may be something to read of which the owner was told before.
+  virtual void ReadOn() = 0;
   virtual void Close() = 0;
   // Memory of the connection itself.
   virtual size_t bytes() const = 0;
@@ -61,6 +65,9 @@ class SpaceOwner {
   // See Host, of the same names.
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) = 0;
   virtual bool Stopping() const = 0;
+  // See Host. Space::LinkOpened or LinkFailed follows between two turns, unless it is given up.
+  virtual Fault OpenLink(Space& space, const LinkTarget& target, LinkListener& listener) = 0;
+  virtual void GiveUpLink(LinkListener& listener) = 0;
 };
 
 class Space final : public Host {
@@ -101,6 +108,9 @@ class Space final : public Host {
     given_up_ = true;
     CloseConnections();
   }
+  // The connection that OpenLink has asked for stands, or will not come to be.
+  void LinkOpened(std::shared_ptr<ClientConnection> connection, Peer peer, LinkListener& listener);
+  void LinkFailed(LinkListener& listener, std::string_view why);
   // A client takes bytes again.
   void Writable(ClientConnection& connection);
 
@@ -111,11 +121,15 @@ class Space final : public Host {
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
+  Fault OpenLink(const LinkTarget& target, LinkListener& listener) override;
+  void CloseLink(LinkListener& listener) override;
+  void ReadOn(Session& session) override;
   bool Stopping() const override { return given_up_ || owner_.Stopping(); }
 
  private:
   void Make(const EngineOptions& options);
   void DropAllBroken();
+  void GiveUpLinks();
 
   SpaceOwner& owner_;
   bool given_up_ = false;
@@ -129,6 +143,7 @@ class Space final : public Host {
   std::shared_ptr<Space*> engine_lives_;  // as long as that engine: for what is called later
   std::vector<std::shared_ptr<ClientConnection>> connections_;  // by session slot
   std::vector<SessionId> broken_;                               // found while sending
+  std::vector<LinkListener*> opening_;  // whose links are neither open nor failed
 };
 
 }  // namespace sluice

@@ -18,6 +18,7 @@
 #include "server/config/version.h"
 #include "server/embed/serving/host_facts.h"
 #include "server/net/http/http_port.h"
+#include "server/net/links/outgoing_links.h"
 #include "server/net/server.h"
 
 namespace sluice {
@@ -207,6 +208,7 @@ Fault ServerCore::Begin() {
   Server::Around around{.owns_process = loop() == Loop::kProcess,
                         .log = {},
                         .make_http = MakeHttp,
+                        .make_links = OutgoingLinks::Make,
                         .ready = ready,
                         .started_as = {options_.command, options_.command_folder},
                         .handed_over = options_.handed_over};
