@@ -219,7 +219,7 @@ TEST_F(EffectsStream, LibrariesAreRestored) {
 // Random commands in two databases, of which one swaps them and flushes them.
 TEST_F(EffectsStream, RandomCommandsAreUnderstood) {
   constexpr int kSteps = 3000;
-  constexpr int kLookEvery = 50;
+  constexpr int kLookEvery = 10;
   RunSeeds(2, [this](uint64_t seed) {
     SimulationRandom random(seed);
     Leader leader(follower_);

@@ -58,6 +58,12 @@ void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view va
   call.ReplaceWith({"SET", key, value, "PXAT", unix_ms}, EffectTimeOf(deadline));
 }
 
+void ReplaceWithSetKeeping(CommandCall& call, std::string_view key, std::string_view value,
+                           Deadline deadline, bool over_ours) {
+  if (over_ours) return ReplaceWithSet(call, key, value, deadline);
+  call.ReplaceWith({"SET", key, value, "KEEPTTL"});
+}
+
 // EXPIRE and its kin with a past time are a deletion, with a `del` event and a DEL in the log, as
 // in Redis; an `expired` event is for deadlines that passed while the key was there.
 void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {

@@ -64,6 +64,10 @@ inline void SaySet(CommandCall& call, HashedKey key, bool timed) {
 // The effect is that the key holds this text until then, or for good.
 void ReplaceWithSet(CommandCall& call, std::string_view key, std::string_view value,
                     Deadline deadline);
+// The effect is that the key holds this text and keeps the end that it has. `over_ours`: the value
+// before was one that no Redis can hold, so that one which follows knows of no end.
+void ReplaceWithSetKeeping(CommandCall& call, std::string_view key, std::string_view value,
+                           Deadline deadline, bool over_ours);
 
 // Gives the entry, found at `key`, another end; it goes at once if that has passed.
 void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline);

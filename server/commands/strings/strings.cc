@@ -68,14 +68,15 @@ uint16_t SetKeyFlags(const Request& request) {
 
 // Records the outcome of a SET whose arguments would not say it again at another time or in another
 // state. Plain SET and SET NX that succeeded are their own effect. XX and NX hold in a replay as
-// well, since the state before it is the same.
-void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline) {
+// well, since the state before it is the same; but over a value of ours XX does not hold on a
+// redis-server that follows.
+void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline, bool over_ours) {
   if (!call.wants_effects()) return;
   const std::string_view key = call.args[1];
   const std::string_view value = call.args[2];
   if (options.expiry.kind == ExpiryKind::kKeepTtl) {
-    call.ReplaceWith({"SET", key, value, "KEEPTTL"});
-  } else if (options.expiry.timed() || options.get || options.condition.compares()) {
+    ReplaceWithSetKeeping(call, key, value, deadline, over_ours);
+  } else if (options.expiry.timed() || options.get || options.condition.compares() || over_ours) {
     ReplaceWithSet(call, key, value, deadline);
   }
 }
@@ -99,6 +100,7 @@ void SetWithOptions(CommandCall& call) {
 
   const HashedKey key = call.Key(1);
   const bool keep_ttl = options.expiry.kind == ExpiryKind::kKeepTtl;
+  bool over_ours = false;
   // Nothing else makes a plain SET look at what is there.
   if (options.get || keep_ttl || options.condition.kind != ValueCondition::Kind::kNone) {
     const Entry* const old = options.get ? LookUpToRead(call, key) : LookUp(call, key);
@@ -112,12 +114,13 @@ void SetWithOptions(CommandCall& call) {
     }
     if (!holds) return;
     if (keep_ttl && old) deadline = old->deadline();
+    over_ours = old && IsOurs(old->type());
     PutArgumentOver(call, old, key, call.args[2], deadline);
   } else {
     PutArgument(call, key, call.args[2], deadline);
   }
   SaySet(call, key, options.expiry.timed());
-  RecordSet(call, options, deadline);
+  RecordSet(call, options, deadline, over_ours);
   if (!options.get) call.reply.Ok();
 }
 

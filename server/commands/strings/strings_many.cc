@@ -149,27 +149,24 @@ void PutPairsKeepingTtl(CommandCall& call, Pairs pairs) {
     const HashedKey key = call.Key(i);
     const Entry* const old = LookUp(call, key);
     const Deadline deadline = old ? old->deadline() : Deadline::None();
+    const bool over_ours = old && IsOurs(old->type());
     call.db.PutText(key, call.args[i + 1], deadline, call.now);
     SaySet(call, key, false);
+    ReplaceWithSetKeeping(call, key.bytes, call.args[i + 1], deadline, over_ours);
   }
 }
 
 // Effects that Redis 7.0 knows too, without the condition, which held, and with the absolute time.
-void RecordPairs(CommandCall& call, const MSetExRequest& request, Deadline deadline) {
+void RecordPairs(CommandCall& call, Pairs pairs, bool timed, Deadline deadline) {
   if (!call.wants_effects()) return;
-  const Pairs pairs = request.pairs;
-  if (request.expiry.kind == ExpiryKind::kNone) {
-    std::vector<std::string_view> command = {"MSET"};
-    command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
-    return call.ReplaceWith(Args(command));
-  }
-  for (size_t i = pairs.first; i < pairs.end; i += 2) {
-    if (request.expiry.timed()) {
+  if (timed) {
+    for (size_t i = pairs.first; i < pairs.end; i += 2)
       ReplaceWithSet(call, call.args[i], call.args[i + 1], deadline);
-    } else {
-      call.ReplaceWith({"SET", call.args[i], call.args[i + 1], "KEEPTTL"});
-    }
+    return;
   }
+  std::vector<std::string_view> command = {"MSET"};
+  command.insert(command.end(), call.args.begin() + pairs.first, call.args.begin() + pairs.end);
+  call.ReplaceWith(Args(command));
 }
 
 // A bad time is told before the condition is looked at, as SET does.
@@ -187,8 +184,8 @@ void MSetEx(CommandCall& call) {
     PutPairsKeepingTtl(call, request.pairs);
   } else {
     PutPairs(call, request.pairs, deadline);
+    RecordPairs(call, request.pairs, request.expiry.timed(), deadline);
   }
-  RecordPairs(call, request, deadline);
   call.reply.Integer(1);
 }
 
