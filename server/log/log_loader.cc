@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kSliceNanos = 5'000'000;
 constexpr int64_t kReportEveryNanos = 5'000'000'000;
-constexpr int kStepsPerLook = 8;        // at the clock
+constexpr int kPartsPerLook = 16;       // at the clock, of an RDB file; of a log each batch
 constexpr int kStepsPerSlice = 20'000;  // for clocks that stand still
 constexpr size_t kWordShownMax = 128;
 constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
@@ -91,7 +91,8 @@ bool LogLoader::Slice() {
   bool more = true;
   for (int steps = 0; more && steps < kStepsPerSlice; ++steps) {
     more = reader_ || rdb_ || OpenNext() ? PlayNext() : false;
-    if (steps % kStepsPerLook == 0 && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
+    const bool looks = reader_ || steps % kPartsPerLook == 0;
+    if (looks && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
   }
   if (on_.locks.pending()) {
     const TurnClock::Hold hold = on_.clock.HoldAt(moment_);

@@ -65,9 +65,8 @@ class SplitMap {
   // Creates the member or gives it other content; true if it was created. The content may point
   // into the member itself.
   bool Put(std::string_view name, const MemberContent& content) { return Put(Hash(name), content); }
-  // The same of some members, one after the other: their cache misses overlap, which is how a large
-  // value is loaded in half of the time. Returns how many were created. Requires: kTogetherMax at
-  // most; no content points into a member.
+  // The same of some members, one after the other, whose cache misses overlap. Returns how many
+  // were created. Requires: kTogetherMax at most; no content points into a member.
   struct Named {
     std::string_view name;
     MemberContent content;

@@ -53,6 +53,7 @@ TEST(DiskTrouble, WithRoomAgainNothingIsWrittenTwice) {
   std::string count;
   {
     TestEngine server(OnTroubledDisk(disk, LoggedWith("always")));
+    server.AdvanceTime(100);  // the first mark of tokens is written
     server.set_aside_waits(true);
     TestClient& first = server.Connect();
     disk.full_appends = 1;

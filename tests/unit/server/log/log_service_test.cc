@@ -114,8 +114,9 @@ TEST(Log, UnderEverySecondAnswersWaitForTheWriteAlone) {
   TestClient& client = server.Connect();
   EXPECT_EQ(client.Run({"SET", "k", "1"}).ToText(), "+OK");
   EXPECT_NE(disk.files[kFirstIncrement].find("SET"), std::string::npos);
+  server.AdvanceTime(100);  // the first mark of tokens is written
   server.set_aside_waits(true);
-  server.AdvanceTime(1100);  // a sync runs: a write beside it could stand still
+  server.AdvanceTime(1000);  // a sync runs: a write beside it could stand still
   client.Send({"SET", "k", "2"});
   EXPECT_FALSE(client.has_received());
   ASSERT_TRUE(server.RunBackgroundNow());
@@ -131,6 +132,7 @@ TEST(Log, AClientCanWaitUntilItsWritesAreOnDisk) {
     TestClient& client = server.Connect();
     TestClient& other = server.Connect();
     EXPECT_EQ(client.Run({"WAITAOF", "1", "0", "0"}).ToText(), "[:1, :0]");
+    server.AdvanceTime(100);  // the first mark of tokens is written
     server.set_aside_waits(true);
     client.Run({"SET", "k", "v"});
     client.Send({"WAITAOF", "1", "0", "0"});

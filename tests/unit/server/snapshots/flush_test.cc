@@ -53,6 +53,7 @@ TEST(Flush, LeavesFilesAloneWithoutSavePoints) {
   MemoryDisk disk;
   TestEngine server(With(disk, {{"save", ""}}));
   SaveOne(server);
+  server.AdvanceTime(100);  // the first mark of tokens is written
   server.set_aside_waits(true);
   EXPECT_EQ(server.Connect().Run({"FLUSHALL"}).ToText(), "+OK");
   server.AdvanceTime(2000);

@@ -171,6 +171,7 @@ TEST_F(LocksTest, TheFirstTokensAreReservedSoonBehindTheStart) {
 }
 
 TEST_F(LocksTest, MoreTokensAreReservedBeforeTheyAreSpent) {
+  server_.AdvanceTime(100);  // the first mark is written
   MemoryDisk& disk = server_.disk();
   const std::string before = disk.files["/fence.mark"];
   server_.set_aside_waits(true);
@@ -211,6 +212,7 @@ TEST_F(LocksTest, ADiskThatHangsStopsNoOtherCommand) {
 }
 
 TEST_F(LocksTest, AWriteThatFailedIsTriedAgain) {
+  server_.AdvanceTime(100);  // the first mark is written
   server_.disk().write_fault = EIO;
   Spend(kTokenMarkAhead / 2 + kTokensAtOnce);
   EXPECT_GT(Token(a_.Run({"lock.acquire", "k", "a", "lease", "1000"})), 0);

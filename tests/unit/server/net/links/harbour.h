@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -30,6 +31,10 @@ class Harbour {
   }
   void Close() {
     if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
+  }
+  bool has_waiting() const {
+    pollfd waiting{.fd = descriptor_, .events = POLLIN};
+    return ::poll(&waiting, 1, 0) == 1;
   }
   // Waits for the next one. Its blocking socket, which is closed with this.
   int Accept() {
