@@ -28,9 +28,7 @@ constexpr size_t kPollsMax = 8;
 constexpr int64_t kFarMs = int64_t{1} << 40;
 // Rounds of one Work: others of the loop around this one want their turn, too.
 constexpr int kWorkRoundsMax = 16;
-constexpr size_t kLoggedNameMax = 100;
 constexpr std::string_view kHttpSocket = "http";  // of LISTEN_FDNAMES
-constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see tls-port)\r\n";
 
 // Adds the facts of this host for INFO.
 EngineOptions WithFacts(EngineOptions options) {
@@ -246,20 +244,6 @@ bool Server::Round(bool may_wait) {
 }
 
 // --- connections
-
-namespace {
-
-// Closes what was never taken, as a server that has ended runs no calls any more.
-struct OwnedDescriptor {
-  explicit OwnedDescriptor(int owned) : descriptor(owned) {}
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  ~OwnedDescriptor() {
-    if (descriptor >= 0) ::close(descriptor);
-  }
-  int descriptor;
-};
-
-}  // namespace
 
 bool Server::AcceptConnections() {
   // While another process has its place they wait in the queue, where that one finds them too.

@@ -149,7 +149,7 @@ TEST(Linearizable, AValueThatNobodyHasMadeIsWrong) {
 // --- locks
 
 struct LockDice {
-  LockTerms terms = {};
+  LockRules terms = {};
   bool may_be_unanswered = false;
 };
 

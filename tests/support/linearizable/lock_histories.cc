@@ -136,7 +136,7 @@ class PossiblyHeld {
 
 class LockJudge {
  public:
-  LockJudge(std::span<const LockAttempt> history, const LockTerms& terms)
+  LockJudge(std::span<const LockAttempt> history, const LockRules& terms)
       : history_(history), terms_(terms) {
     for (const LockAttempt& attempt : history) {
       if (attempt.answer == LockAnswer::kGranted)
@@ -247,20 +247,20 @@ class LockJudge {
   }
 
   const std::span<const LockAttempt> history_;
-  const LockTerms& terms_;
+  const LockRules& terms_;
   std::vector<Holding> holdings_;  // by token
   std::optional<std::string> fault_;
 };
 
 }  // namespace
 
-std::optional<std::string> JudgeLock(std::span<const LockAttempt> history, const LockTerms& terms) {
+std::optional<std::string> JudgeLock(std::span<const LockAttempt> history, const LockRules& terms) {
   return LockJudge(history, terms).Run();
 }
 
 // --- the model
 
-std::vector<LockEvent> EventsOf(std::span<const LockAttempt> history, const LockTerms& terms) {
+std::vector<LockEvent> EventsOf(std::span<const LockAttempt> history, const LockRules& terms) {
   using Kind = LockEvent::Kind;
   std::vector<LockEvent> events;
   for (size_t i = 0; i < history.size(); ++i) {

@@ -50,13 +50,13 @@ struct LockAttempt {
   std::vector<HoldingWord> releases = {};
 };
 
-struct LockTerms {
+struct LockRules {
   int64_t capacity = 1;
   int64_t drift_ppm = 0;  // of the server's clock against true time, at most
 };
 
 // What is wrong with it, as a sentence; null: nothing was found.
-std::optional<std::string> JudgeLock(std::span<const LockAttempt> history, const LockTerms& terms);
+std::optional<std::string> JudgeLock(std::span<const LockAttempt> history, const LockRules& terms);
 
 // --- the same as a model to search with
 
@@ -70,7 +70,7 @@ struct LockEvent {
   int64_t weight = 1;
   int64_t capacity = 1;
 };
-std::vector<LockEvent> EventsOf(std::span<const LockAttempt> history, const LockTerms& terms);
+std::vector<LockEvent> EventsOf(std::span<const LockAttempt> history, const LockRules& terms);
 
 struct LockModel {
   struct State {
