@@ -15,7 +15,6 @@ constexpr int64_t kReleaseRetryMs = 5;
 
 // Loose locks that are taken apart in one turn, them and their holders: some 0.15 ms. A crowd ends
 // at the cost of one.
-constexpr size_t kTakenApartPerTurn = 512;
 constexpr uint64_t kNoConnection = UINT64_MAX;  // no connection's number
 
 // By an owner that no client can name, under a token that is never given.
@@ -319,8 +318,7 @@ void HeldLocks::DatabaseReplaced(int db, int other) {
   on_.flags.Raise(SlowPathFlags::kServe);
 }
 
-void HeldLocks::FreeDetached() {
-  size_t budget = kTakenApartPerTurn;
+void HeldLocks::FreeDetached(size_t budget) {
   const bool is_imaged = on_.keyspace.takes_image();
   std::erase_if(detached_, [&](const std::unique_ptr<DatabaseLocks>& database) {
     // Flushed locks are garbage, which is freed by others. While an image is taken that is all that
@@ -328,13 +326,13 @@ void HeldLocks::FreeDetached() {
     if (is_imaged && database->db < 0) {
       RetryLater();
     } else {
-      FreeDetached(*database, budget);
+      FreeDatabase(*database, budget);
     }
     return database->locks.empty();
   });
 }
 
-void HeldLocks::FreeDetached(DatabaseLocks& database, size_t& budget) {
+void HeldLocks::FreeDatabase(DatabaseLocks& database, size_t& budget) {
   while (!database.locks.empty() && budget > 0) {
     HeldLock& held = *database.locks.begin();
     const std::string key(held.name().key);

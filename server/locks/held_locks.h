@@ -88,6 +88,9 @@ struct DatabaseLocks {
 // One for the server. It owns no lock: entries of the keyspace do, and databases only link them.
 class HeldLocks final : public LockStore {
  public:
+  // Elements of locks that were cut detached.
+  static constexpr size_t kFreedPerTurn = 512;
+
   // The parts that they work with; all of them outlive the locks.
   struct Uses {
     Keyspace& keyspace;
@@ -142,8 +145,8 @@ class HeldLocks final : public LockStore {
   void ImageBegins() {
     for (const std::unique_ptr<DatabaseLocks>& database : detached_) database->is_in_image = false;
   }
-  // A slice of the locks that were cut detached.
-  void FreeDetached();
+  // A slice of the locks that were cut detached; or all of them.
+  void FreeDetached(size_t budget = kFreedPerTurn);
   // While those that are left wait for a snapshot there is nothing to do.
   bool any_detached() const { return !detached_.empty() && !retry_.node.linked(); }
   // Locks with leases whose time has come. Locks that cannot be settled yet are given back.
@@ -192,7 +195,7 @@ class HeldLocks final : public LockStore {
   void Empty(HeldLock& lock, LockLoss why);
   // The database as a whole, in O(1).
   void Detach(int db, int goes_to, LockLoss why);
-  void FreeDetached(DatabaseLocks& database, size_t& budget);
+  void FreeDatabase(DatabaseLocks& database, size_t& budget);
   void Delete(Database& db, HashedKey key);
   void TimerFired(HeldLock& lock);
   void RetryLater();

@@ -361,6 +361,13 @@ void LockService::SettleDue() {
   held_.GiveBackDue(locks.SettleAll(held_.TakeDue(), on_.clock.now()));
 }
 
+void LockService::CatchUpInFull() {
+  CatchUp();
+  if (!held_.any_detached()) return;
+  held_.FreeDetached(SIZE_MAX);
+  CatchUp();
+}
+
 void LockService::CatchUp() {
   if (pending()) Settle();
   DealOut([this] { return any_to_tell(); },

@@ -160,6 +160,9 @@ class LockService final : public KeyListener {
   }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();
+  // The same, and of locks that SWAPDB or FLUSHALL has cut loose nothing is left: for a replay, in
+  // which the next command may be of a later turn. O(locks that were cut loose).
+  void CatchUpInFull();
 
  private:
   // Times that are over, noted by their timers: dealt with once what was sent in time has been run.

@@ -72,6 +72,32 @@ TEST(Log, KeepsWhatWasAnswered) {
   EXPECT_EQ(client.Run({"LLEN", "l"}).ToText(), ":2");
 }
 
+// SWAPDB cuts locks loose, and takes them apart in slices; whatever is played next finds none.
+TEST(Log, NamesOfLocksAreFreeBehindASwap) {
+  MemoryDisk disk;
+  constexpr int kLocks = 2000;
+  {
+    TestEngine server(WithFsync(disk));
+    TestClient& client = server.Connect();
+    const auto run = [&](const std::vector<std::string>& words) {
+      EXPECT_NE(client.Run(words).kind, Reply::Kind::kError) << words[0];
+    };
+    for (int i = 0; i < kLocks; ++i)
+      run({"LOCK.ACQUIRE", "name" + std::to_string(i), "me", "LEASE", "60000"});
+    run({"SWAPDB", "0", "1"});
+    run({"SELECT", "1"});
+    server.Settle();
+    for (int i = 0; i < kLocks; ++i)
+      run({"LIMIT.TAKE", "name" + std::to_string(i), "GCRA", "5", "60000"});
+  }
+  TestEngine again(Again(disk));
+  again.Settle();
+  EXPECT_EQ(again.start_fault(), "");
+  TestClient& client = again.Connect();
+  client.Run({"SELECT", "1"});
+  EXPECT_EQ(client.Run({"DBSIZE"}).integer, kLocks);
+}
+
 TEST(Log, AnswersWaitForTheDiskUnderAlways) {
   MemoryDisk disk;
   TestEngine server(WithFsync(disk));
