@@ -37,7 +37,6 @@ inline size_t ReadShortCount(const char* line, char sign, int64_t& count) {
 
 }  // namespace
 
-// The turn in which a fault is found is left out; the fault stays for the next call.
 LogReader::Step LogReader::NextTurns(size_t most) {
   if (!fault_.empty()) return Step::kFault;
   DropRead();

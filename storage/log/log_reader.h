@@ -54,7 +54,8 @@ class LogReader {
 
   Step Next() { return NextTurns(1); }
   // Several small turns at once, until they have so many commands or are as many: each of them
-  // proved by its mark. Behind them the next call tells of a fault. Turns of one run have one boot.
+  // proved by its mark. One with a fault is left out, and the next call tells of that. Turns of one
+  // run have one boot.
   Step NextTurns(size_t most);
 
   // --- of the turns that have just been read; times and boot are of the last

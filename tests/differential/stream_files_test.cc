@@ -54,6 +54,7 @@ TEST(StreamFiles, TheLogIsSoundToRedisCheckAofAndLoadedByRedis) {
     state.stream->offset = INT64_MAX;  // the longest line
     client.Send({"SHUTDOWN"});
     ASSERT_EQ(server.shutdown_code(), 0);
+    ASSERT_TRUE(server.engine().FinishLog());
   }
   const TemporaryFolder folder;
   size_t lines = 0;
@@ -75,7 +76,9 @@ TEST(StreamFiles, TheLogIsSoundToRedisCheckAofAndLoadedByRedis) {
 }
 
 TEST(StreamFiles, ASnapshotForARedisReplicaIsLoadedByRedis) {
-  TestEngine server;
+  TestEngine::Options options;
+  options.audits = false;
+  TestEngine server(options);
   TestClient& client = server.Connect();
   server.engine().part<LogState>().stream = At(1000);
   client.Run({"CONFIG", "SET", "hash-max-listpack-entries", "4"});

@@ -241,7 +241,7 @@ TEST(Linearizable, ARefusalOfAFreeLockIsWrong) {
 
 // --- limiters
 
-constexpr LimitBounds kLog = {
+constexpr LimitBounds kFiveAtATime = {
     .in_period = 5, .per_period = 5, .period_us = 100, .room = 5, .whole_after_us = 100};
 
 // A limiter of five in 100 µs that remembers each (LOG), asked at moments within the spans.
@@ -251,7 +251,7 @@ std::vector<LimitOperation> RandomLimit(Dice& dice, int64_t max) {
   int64_t now = 0;
   for (int i = 0; i < 200; ++i) {
     now += dice.To(20);
-    while (!let_through.empty() && let_through.front() <= now - kLog.period_us)
+    while (!let_through.empty() && let_through.front() <= now - kFiveAtATime.period_us)
       let_through.pop_front();
     LimitOperation operation{.span = {now - dice.To(9), now + dice.To(9)}};
     const bool is_allowed = std::ssize(let_through) < max;
@@ -270,9 +270,10 @@ TEST(Linearizable, ALimiterThatLetsMoreOrFewerThroughIsFound) {
   constexpr int kHistories = 200;
   for (uint64_t number = 0; number < kHistories; ++number) {
     Dice dice(TestSeed(number));
-    ASSERT_EQ(JudgeLimit(RandomLimit(dice, 5), kLog), std::nullopt) << "seed " << TestSeed(number);
-    too_many += JudgeLimit(RandomLimit(dice, 6), kLog).has_value();
-    too_few += JudgeLimit(RandomLimit(dice, 4), kLog).has_value();
+    ASSERT_EQ(JudgeLimit(RandomLimit(dice, 5), kFiveAtATime), std::nullopt)
+        << "seed " << TestSeed(number);
+    too_many += JudgeLimit(RandomLimit(dice, 6), kFiveAtATime).has_value();
+    too_few += JudgeLimit(RandomLimit(dice, 4), kFiveAtATime).has_value();
   }
   EXPECT_GT(too_many, kHistories * 9 / 10);
   EXPECT_GT(too_few, kHistories * 9 / 10);
@@ -282,11 +283,11 @@ TEST(Linearizable, MoreThanALimitIsWrong) {
   using Answer = LimitOperation::Answer;
   std::vector<LimitOperation> history(5, {.span = {0, 10}, .answer = Answer::kAllowed});
   history.push_back({.span = {90, 99}, .answer = Answer::kAllowed});
-  EXPECT_EQ(JudgeLimit(history, kLog), "6 units were let through from 0 to 100, of 5");
+  EXPECT_EQ(JudgeLimit(history, kFiveAtATime), "6 units were let through from 0 to 100, of 5");
   history.back().span = {95, 110};
-  EXPECT_EQ(JudgeLimit(history, kLog), std::nullopt);
+  EXPECT_EQ(JudgeLimit(history, kFiveAtATime), std::nullopt);
   history.push_back({.span = {300, 310}, .answer = Answer::kRefused});
-  EXPECT_EQ(JudgeLimit(history, kLog),
+  EXPECT_EQ(JudgeLimit(history, kFiveAtATime),
             "a cost of 1 was refused between 300 and 310, with at most 0 of 5 owed");
 }
 

@@ -12,6 +12,8 @@ class ClockTest : public testing::Test {
   static TestEngine::Options Double() {
     TestEngine::Options options;
     options.test_double = true;
+    options.config = {
+        {"fence-mark-file", "\"\""}};  // as ServerCore has it: all timers are clients'
     return options;
   }
   std::string Ask(TestClient& client, std::string_view line) { return client.Line(line).ToText(); }

@@ -121,8 +121,8 @@ class OutgoingLinksTest : public testing::Test, public ConnectionOwner {
                         .alarms = alarms_,
                         .connect =
                             [this](int descriptor) {
-                              return std::make_shared<Connection>(loop_.poller(), sources_, descriptor,
-                                                                  *this);
+                              return std::make_shared<Connection>(loop_.poller(), sources_,
+                                                                  descriptor, *this);
                             },
                         .want_advance = [] {}}};
   std::shared_ptr<Connection> connection_;
