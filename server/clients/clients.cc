@@ -284,16 +284,23 @@ const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
 // at when it has been sent what it takes: the errors to a long pipeline are no offence.
 void Clients::LimitOutput(Session& session) {
   const bool awaits_login = session.conditions & kNeedsLogin;
-  session.output.set_limit(awaits_login ? kTurnReplyBytesBeforeLoginMax
-                                        : OutputLimitOf(session).hard_bytes);
+  uint64_t most = OutputLimitOf(session).hard_bytes;
+  if (awaits_login) most = kTurnReplyBytesBeforeLoginMax;
+  // Much of what waits for a replica lies elsewhere, and what lies here is bounded by who feeds it.
+  if (session.kind == SessionKind::kReplica) most = 0;
+  session.output.set_limit(most);
 }
 
 // Hard limit at once, soft limit when it has been exceeded for so long without a pause.
 void Clients::CheckOutputLimit(Session& session) {
   if (session.close == CloseMode::kNow) return;
-  const OutputLimit& limit = OutputLimitOf(session);
+  OutputLimit limit = OutputLimitOf(session);
+  // As Redis: what may wait for all replicas together may wait for one.
+  if (session.kind == SessionKind::kReplica && limit.hard_bytes > 0) [[unlikely]]
+    limit.hard_bytes = std::max(limit.hard_bytes, settings_.repl_backlog_size);
+  const size_t waiting_bytes = session.output.bytes() + session.rare->waiting_beside;
   const int64_t now_ms = clock_.now().ms();
-  const bool soft = limit.soft_bytes > 0 && session.output.bytes() > limit.soft_bytes;
+  const bool soft = limit.soft_bytes > 0 && waiting_bytes > limit.soft_bytes;
   if (!soft) {
     if (session.rare.is_made()) session.rare.Make().over_soft_limit_since_ms = -1;
   } else if (session.rare->over_soft_limit_since_ms < 0) {
@@ -301,8 +308,8 @@ void Clients::CheckOutputLimit(Session& session) {
   }
   const bool soft_over =
       soft && now_ms - session.rare->over_soft_limit_since_ms > limit.soft_seconds * 1000;
-  const bool hard_over = session.output.overflowed() ||
-                         (limit.hard_bytes > 0 && session.output.bytes() > limit.hard_bytes);
+  const bool hard_over =
+      session.output.overflowed() || (limit.hard_bytes > 0 && waiting_bytes > limit.hard_bytes);
   if (soft_over || hard_over) CloseOverOutputLimit(session);
 }
 

@@ -22,8 +22,8 @@ size_t Session::MemoryBytes() const {
   size_t rare_bytes = 0;
   if (rare.is_made()) {
     rare_bytes = BlockSize(sizeof(SessionRareParts)) + rare->tracked_bytes;
-    for (const auto* state :
-         {&rare->blocked_call, &rare->transaction, &rare->subscriptions, &rare->tracking}) {
+    for (const auto* state : {&rare->blocked_call, &rare->transaction, &rare->subscriptions,
+                              &rare->tracking, &rare->replica}) {
       if (*state) rare_bytes += (*state)->MemoryBytes();
     }
   }

@@ -77,6 +77,7 @@ struct SessionRareParts {
   std::unique_ptr<SessionState> transaction;   // Transaction: from MULTI or WATCH on, EXEC included
   std::unique_ptr<SessionState> subscriptions;  // Subscriptions: from the first one on
   std::unique_ptr<SessionState> tracking;       // TrackingState: while CLIENT TRACKING is on
+  std::unique_ptr<SessionState> replica;        // Replica: from the first REPLCONF or PSYNC on
   // Exactly while its EXEC runs: what is pushed meanwhile, to be sent behind the reply.
   std::unique_ptr<std::string> pushes_after_exec;
   // A host program's sink for pushes that have a form (messages, lost locks); null: they are bytes.
@@ -84,6 +85,7 @@ struct SessionRareParts {
   std::unique_ptr<ReplySink> replica_sink;  // of a replica: its `sink`
   size_t tracked_bytes = 0;                 // that Tracking keeps of keys which it has read
   size_t uncounted_bytes = 0;  // of accounted_bytes, what is not for eviction to make up for
+  size_t waiting_beside = 0;   // bytes that wait for a replica in the backlog
   int64_t over_soft_limit_since_ms = -1;
   std::optional<int64_t> needs_login_since_ms;  // none: since it was created
 };
@@ -132,7 +134,7 @@ class Session {
   // `pending`, which nobody takes up until it says so.
   bool is_raw : 1 = false;
   bool is_stalled : 1 = false;
-  bool paused : 1 = false;        // held back by CLIENT PAUSE or SnapshotBarrier
+  bool paused : 1 = false;  // held back by CLIENT PAUSE or SnapshotBarrier
 
   // --- statistics
   int64_t created_ms;

@@ -82,6 +82,7 @@ std::span<const CommandFamily> AllFamilies() {
       SetsFamily(),
       StringsFamily(),
       StringsManyFamily(),
+      SyncFamily(),
       SubstringsFamily(),
       TransactionsFamily(),
   };

@@ -83,6 +83,7 @@ CommandFamily SetAlgebraFamily();
 CommandFamily SetsFamily();
 CommandFamily StringsFamily();
 CommandFamily StringsManyFamily();
+CommandFamily SyncFamily();
 CommandFamily SubstringsFamily();
 CommandFamily TransactionsFamily();
 

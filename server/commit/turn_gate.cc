@@ -53,7 +53,12 @@ void TurnGate::EndNumberedTurn() {
   ended_ = last_;
 }
 
+void TurnGate::Gather() const {
+  for (const Watched& watched : promises_) watched.promise->Gather();
+}
+
 void TurnGate::NumberSoFar() {
+  Gather();
   if (!HasNews()) return;
   ++last_;
   const TurnNeeds needs = std::exchange(needs_, {});
@@ -65,6 +70,9 @@ void TurnGate::NumberSoFar() {
 // --- what may leave
 
 void TurnGate::TurnEnded(Session& session) {
+  // A replica may have more than is promised: it is no answer, and the next full sync is its loss.
+  if (session.kind == SessionKind::kReplica) [[unlikely]]
+    return session.output.set_may_leave(session.output.appended());
   if (IsAnyLost(before_)) [[unlikely]]
     return Abandon(session);
   OutputBuffer& output = session.output;

@@ -33,6 +33,9 @@ namespace sluice {
 class TurnPromise {
  public:
   virtual ~TurnPromise() = default;
+  // A turn is about to be numbered: what it has changed so far is to be known, by each promise
+  // before any of them is asked for news.
+  virtual void Gather() {}
   // There is something to keep that has no turn yet: of whole groups of effects.
   virtual bool HasNews() const = 0;
   // The turn has ended, and its news are what this turn has changed. Returns whether the promise
@@ -71,6 +74,8 @@ class TurnGate final : public OutputGate {
     if (is_on()) [[unlikely]]
       EndNumberedTurn();
   }
+  // Each promise knows what the turn has changed so far: for those who write it down elsewhere.
+  void Gather() const;
   // What the turn has changed so far gets a number now, for it has to be written before the end.
   void NumberSoFar();
   uint64_t last() const { return last_; }

@@ -26,6 +26,7 @@ void TurnWaits::Block(CommandCall& call, Terms terms) {
 
 void TurnWaits::WaitCancelled(uint64_t wait_id, WaitEnd) {
   const auto place = places_.find(wait_id);
+  cancelled_turn_ = place->second.turn;
   waits_.erase(place->second);
   places_.erase(place);
 }

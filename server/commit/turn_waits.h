@@ -52,6 +52,8 @@ class TurnWaits final : public WaitOwner {
   // This server's disk will have no more turns: ends the waits for it with this error.
   void FailDisk(std::string_view error);
   size_t size() const { return waits_.size(); }
+  // Of the wait that was cancelled last: for its `on_timeout`, which follows at once.
+  uint64_t cancelled_turn() const { return cancelled_turn_; }
 
   // --- WaitOwner
   void WaitCancelled(uint64_t wait_id, WaitEnd) override;
@@ -79,6 +81,7 @@ class TurnWaits final : public WaitOwner {
   Waits waits_;
   std::map<uint64_t, Place> places_;  // by id
   uint64_t last_id_ = 0;
+  uint64_t cancelled_turn_ = 0;
 };
 
 }  // namespace sluice

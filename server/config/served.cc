@@ -34,6 +34,8 @@ constexpr OptionShape kMemoryOrPercent{OptionShape::Kind::kMemoryOrPercent, -100
 constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
 constexpr int64_t kMegabyte = 1024 * 1024;
+// Redis's CONFIG_REPL_BACKLOG_MIN_SIZE: one block of what it sends.
+constexpr int64_t kBacklogBytesMin = 16 * 1024;
 
 // Ranges are Redis's, but for databases; CONFIG SET's errors show them.
 constexpr Option kServedOptions[] = {
@@ -228,6 +230,30 @@ constexpr Option kServedOptions[] = {
         .Hidden(),
     Served("shutdown-on-sigint", &kSigintWords, kList, "words of SHUTDOWN"),
     Served("shutdown-on-sigterm", &kSigtermWords, kList, "words of SHUTDOWN"),
+    // replication
+    Served("repl-backlog-size", &S::repl_backlog_size, MemoryRaisedTo(kBacklogBytesMin),
+           "bytes of the stream that are kept for replicas that come back"),
+    Served("repl-backlog-ttl", &S::repl_backlog_ttl, Int(0, kLongMax),
+           "seconds without replicas until they are freed; 0: never"),
+    Served("repl-ping-replica-period", &S::repl_ping_replica_period, Int(1, kIntMax),
+           "seconds between two pings in the stream")
+        .Alias("repl-ping-slave-period"),
+    Served("repl-timeout", &S::repl_timeout, Int(1, kIntMax),
+           "seconds until a silent replica is closed"),
+    Served("repl-diskless-sync", &S::repl_diskless_sync, kYesNo,
+           "all data are sent without their length in front"),
+    Served("repl-diskless-sync-delay", &S::repl_diskless_sync_delay, Int(0, kIntMax),
+           "seconds that a replica waits for others, to share an image"),
+    Served("repl-diskless-sync-max-replicas", &S::repl_diskless_sync_max_replicas, Int(0, kIntMax),
+           "so many wait no longer; 0: any number waits"),
+    Served("min-replicas-to-write", &S::min_replicas_to_write, Int(0, kIntMax),
+           "with fewer replicas that are well nothing is written; 0: none is needed")
+        .Hosted()
+        .Alias("min-slaves-to-write"),
+    Served("min-replicas-max-lag", &S::min_replicas_max_lag, Int(0, kIntMax),
+           "seconds since a replica's last word that it is well for; 0: none is needed")
+        .Hosted()
+        .Alias("min-slaves-max-lag"),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),

@@ -131,6 +131,16 @@ struct Settings {
   int64_t rdb_key_save_delay = 0;              // µs
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";
+  // replication
+  uint64_t repl_backlog_size = 1024 * 1024;
+  int64_t repl_backlog_ttl = 3600;        // seconds; 0: for ever
+  int64_t repl_ping_replica_period = 10;  // seconds
+  int64_t repl_timeout = 60;              // seconds
+  bool repl_diskless_sync = true;
+  int64_t repl_diskless_sync_delay = 5;  // seconds
+  int64_t repl_diskless_sync_max_replicas = 0;
+  int64_t min_replicas_to_write = 0;
+  int64_t min_replicas_max_lag = 10;  // seconds
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;

@@ -27,12 +27,9 @@ constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
 constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
-// Redis's CONFIG_REPL_BACKLOG_MIN_SIZE: one block of what it sends.
-constexpr int64_t kBacklogBytesMin = 16 * 1024;
-
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
 constexpr std::string_view kNoDelay = "it loads as fast as it can";
-constexpr std::string_view kNoReplica = "it does not replicate yet";
+constexpr std::string_view kNoReplica = "it follows no master yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kNoLinks = "it connects to no other server";
 constexpr std::string_view kExactExpiry =
@@ -60,8 +57,6 @@ constexpr Option kUnserved[] = {
         .Alias("slaveof")
         .OrSpelled("no one")
         .Immutable(),
-    Refused("min-replicas-to-write", "0", kCount, kNoReplica).Alias("min-slaves-to-write"),
-    NoEffect("min-replicas-max-lag", "10", kCount, kNoReplica).Alias("min-slaves-max-lag"),
     NoEffect("masteruser", "", kAnyText, kNoReplica).Secret(),
     NoEffect("masterauth", "", kAnyText, kNoReplica).Secret(),
     NoEffect("replica-serve-stale-data", "yes", kYesNo, kNoReplica).Alias("slave-serve-stale-data"),
@@ -73,22 +68,14 @@ constexpr Option kUnserved[] = {
     NoEffect("replica-announced", "yes", kYesNo, kNoReplica),
     NoEffect("replica-announce-ip", "", kAnyText, kNoReplica).Alias("slave-announce-ip"),
     NoEffect("replica-announce-port", "0", kPort, kNoReplica).Alias("slave-announce-port"),
-    NoEffect("repl-ping-replica-period", "10", kFromOne, kNoReplica)
-        .Alias("repl-ping-slave-period"),
-    NoEffect("repl-timeout", "60", kFromOne, kNoReplica),
-    NoEffect("repl-backlog-size", "1048576", MemoryRaisedTo(kBacklogBytesMin), kNoReplica),
-    NoEffect("repl-backlog-ttl", "3600", kLongCount, kNoReplica),
-    NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, kNoReplica),
+    NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, "what a turn makes is sent at once"),
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
-    NoEffect("repl-diskless-sync", "yes", kYesNo, kNoReplica),
     // Redis's own tests set these.
     NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDelay).Hidden(),
     NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDelay)
         .Hidden(),
     NoEffect("watchdog-period", "0", kCount, "it has no software watchdog").Hidden(),
     NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
-    NoEffect("repl-diskless-sync-delay", "5", kCount, kNoReplica),
-    NoEffect("repl-diskless-sync-max-replicas", "0", kCount, kNoReplica),
     NoEffect("propagation-error-behavior", "ignore", OneOf(kPropagationErrors), kNoReplica),
     NoEffect("bind-source-addr", "", kAnyText, kNoReplica),
 
@@ -134,7 +121,7 @@ constexpr Option kUnserved[] = {
     NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("list-compress-depth", "0", kCount, "its lists are not compressed"),
-    NoEffect("shutdown-timeout", "10", kCount, kNoReplica),
+    NoEffect("shutdown-timeout", "10", kCount, "it does not wait for replicas that lag"),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
     NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),
     NoEffect("io-threads", "1", Int(1, 128), kOneThread).Immutable(),

@@ -22,7 +22,8 @@ class SlowPathFlags {
     kLog = 1u << 6,         // the append-only log is loaded, or cannot be written
     kSaving = 1u << 7,      // a snapshot is taken
     kHooked = 1u << 8,      // requests are shown to a RequestHook
-    kGates = kPaused | kLateScript | kLog | kSaving | kHooked,
+    kReplicas = 1u << 9,    // there are too few for writes
+    kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

@@ -66,6 +66,15 @@ std::string Gates::MayWrite(const Session& session, const Request& request) cons
   return writes ? log_.WriteRefusal() : std::string();
 }
 
+// So few replicas would have the change that it might be lost with this server.
+std::string Gates::HasReplicas(const Session& session, const Request& request) const {
+  if (!log_.lacks_replicas || session.replays) return {};
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
+  const bool writes =
+      (request.command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes);
+  return writes ? std::string(kNoReplicasText) : std::string();
+}
+
 // A RESP2 subscriber's connection carries messages, and an answer could not be told from them.
 std::string Gates::MayHear(const Session& session, const Request& request) const {
   if (!(session.conditions & kSubscriber) || (request.command.spec->flags & kInSubscriber))
@@ -102,8 +111,9 @@ std::string Gates::TouchesNoKeys(const Session& session, const Request& request)
 // In this order: a client that asks an unknown server first learns that it must log in.
 const Gates::Gate Gates::kOfClient[] = {&Gates::Protected, &Gates::LoggedIn, &Gates::Replays,
                                         &Gates::OutsideMulti, &Gates::Allowed};
-const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::MayHear, &Gates::Loaded,
-                                        &Gates::NotBusy, &Gates::TouchesNoKeys};
+const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::HasReplicas,
+                                        &Gates::MayHear,  &Gates::Loaded,
+                                        &Gates::NotBusy,  &Gates::TouchesNoKeys};
 
 std::string Gates::AskAll(std::span<const Gate> gates, const Session& session,
                           const Request& request) const {

@@ -48,6 +48,7 @@ class Gates {
   std::string OutsideMulti(const Session& session, const Request& request) const;
   std::string Allowed(const Session& session, const Request& request) const;
   std::string MayWrite(const Session& session, const Request& request) const;
+  std::string HasReplicas(const Session& session, const Request& request) const;
   std::string MayHear(const Session& session, const Request& request) const;
   std::string Loaded(const Session& session, const Request& request) const;
   std::string NotBusy(const Session& session, const Request& request) const;

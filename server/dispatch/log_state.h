@@ -6,10 +6,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "storage/log/stream_position.h"
 
 namespace sluice {
+
+inline constexpr std::string_view kNoReplicasText = "NOREPLICAS Not enough good replicas to write.";
 
 // Written by LogService and Snapshots but for `stream`, read by the gates before each command that
 // writes.
@@ -20,6 +23,7 @@ struct LogState {
   bool is_unsure = false;
   std::string write_fault;      // in the system's words; empty: the log can be written
   bool snapshot_fault = false;  // snapshots are to be saved, and cannot be
+  bool lacks_replicas = false;  // fewer than min-replicas-to-write are well: Replicas keeps it
   struct {
     int64_t started_unix_s = 0;
     uint64_t total_bytes = 0;
@@ -43,7 +47,7 @@ struct LogState {
   std::optional<StreamPosition> loaded_stream;
 
   bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
-  bool denies_anything() const { return loading || denies_writes(); }
+  bool denies_anything() const { return loading || denies_writes() || lacks_replicas; }
   std::string WriteRefusal() const {
     if (!snapshot_fault) return "MISCONF Errors writing to the AOF file: " + write_fault;
     return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "

@@ -73,7 +73,8 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       facts(options, run_id, clock.now().ms(), keyspace, clients, wheel, ForMemoryAccounts()),
       key_listeners(flags),
       snapshots(ForSnapshots()),
-      log(ForLog()) {
+      log(ForLog()),
+      replicas(ForReplicas()) {
   if (options.movable_clock) {
     time_control =
         std::make_unique<TimeControl>(TimeControl::Uses{.movable = *options.movable_clock,
@@ -126,6 +127,7 @@ void Assembly::Drop(SessionId id) {
   snapshot_barrier.Forget(*session);
   if (request_watch) request_watch->Forget(*session);
   locks.SessionEnded(*session);
+  replicas.Forget(*session);
   // The place stays: the batch counts on it.
   for (Input& input : inputs.list) {
     if (input.session != session) continue;
@@ -150,6 +152,7 @@ void Assembly::EverySecond() {
   if (!time_control) defragmenter.EverySecond(facts.MemoryWithClients(*client_bytes));
   log.EverySecond();
   snapshots.EverySecond();
+  replicas.EverySecond();
   ArmEverySecond(1000);
 }
 
@@ -167,6 +170,7 @@ void Assembly::LoadLog() {
   log.Load();
   const int64_t by_ms = clock.clock().shift_ms() - shift_ms;
   if (by_ms != 0) TimeShifted(by_ms);
+  if (!log.loading() && log_state.loaded_stream) replicas.TakeUp(*log_state.loaded_stream);
 }
 
 // A loaded log's time goes on from here: moments measured by engine time before it was loaded stay

@@ -54,6 +54,7 @@
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/command_counts.h"
+#include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
 #include "server/test_double/time_control.h"
@@ -149,6 +150,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   KeyListeners key_listeners;
   Snapshots snapshots;
   LogService log;
+  Replicas replicas;
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 
@@ -166,6 +168,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   LimitWaiters::Uses ForLimitWaiters();
   Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
+  Replicas::Uses ForReplicas();
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   MemoryAccounts::Owners ForMemoryAccounts();

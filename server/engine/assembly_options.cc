@@ -61,6 +61,8 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
        [](Assembly& all) {
          all.locks.wait_statistics().SetPrefixes(all.settings().metrics_prefixes);
        }},
+      {{"min-replicas-to-write", "min-replicas-max-lag"},
+       [](Assembly& all) { all.replicas.NoteGood(); }},
       {{"slowlog-max-len"},
        [](Assembly& all) {
          all.slow_log.set_entries_max(static_cast<size_t>(all.settings().slowlog_max_len));

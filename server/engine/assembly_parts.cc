@@ -3,6 +3,8 @@
 //
 // A new part is named in three places: as a member of Assembly, here with what it uses, and in
 // AddParts if handlers are to find it by its type.
+#include <algorithm>
+
 #include "server/engine/assembly.h"
 
 namespace sluice {
@@ -149,6 +151,7 @@ Snapshots::Uses Assembly::ForSnapshots() {
       .flags = flags,
       .locks = locks,
       .snapshot_barrier = snapshot_barrier,
+      .turn_gate = turn_gate,
       .source = {.keyspace = keyspace,
                  .functions = scripts.functions(),
                  .policies = limits.policies(),
@@ -178,10 +181,27 @@ LogService::Uses Assembly::ForLog() {
   };
 }
 
-// For clients that wait. No replica has any turn, as there is none.
+Replicas::Uses Assembly::ForReplicas() {
+  return {
+      .config = config,
+      .host = host,
+      .clock = clock,
+      .clients = clients,
+      .effects = effects,
+      .commands = commands,
+      .turn_gate = turn_gate,
+      .snapshots = snapshots,
+      .state = log_state,
+      .flags = flags,
+      .run_id = run_id,
+  };
+}
+
+// For clients that wait.
 uint64_t Assembly::TurnsThatHave(const TurnNeeds& needs) const {
-  if (needs.replicas > 0) return TurnGate::kNoTurn;
-  return needs.disk ? log.TurnsOnDisk() : turn_gate.last();
+  uint64_t turn = needs.disk ? log.TurnsOnDisk() : turn_gate.last();
+  if (needs.replicas > 0) turn = std::min(turn, replicas.TurnsAt(needs.replicas));
+  return turn;
 }
 
 RequestWatch::Uses Assembly::ForRequestWatch() {
@@ -231,6 +251,7 @@ void Assembly::AddParts() {
   parts.Add(pause);
   clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
   parts.Add(pubsub);
+  parts.Add(replicas);
   parts.Add(rates);
   if (request_watch) parts.Add(*request_watch);
   parts.Add(script_state);

@@ -118,6 +118,8 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
     refusal = "ERR Write commands are not allowed from read-only scripts.";
   } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
     refusal = on_.log.WriteRefusal();
+  } else if ((spec.flags & kWrite) && on_.log.lacks_replicas) {
+    refusal = kNoReplicasText;
   } else if ((spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
              on_.memory.Lacks(spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks
                                                                        : MemoryNeed::kAny)) {

@@ -457,7 +457,7 @@ int64_t TurnLoop::NextWork() const {
                        on_.clients.any_requeued() || on_.turn_waits.any_met() ||
                        (on_.request_watch && on_.request_watch->any_to_send()) ||
                        (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) ||
-                       on_.pause.is_resuming();
+                       on_.pause.is_resuming() || on_.replicas.any_to_feed();
   if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
   return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
 }
@@ -496,6 +496,7 @@ void TurnLoop::EndTurn(int64_t begin) {
 
 // Before outputs are sent: they wait for what promises make of the turn.
 void TurnLoop::NumberTurn() {
+  on_.replicas.EndTurn();
   on_.turn_gate.EndTurn();
   on_.log.EndTurn();
   on_.turn_waits.Settle();

@@ -9,6 +9,7 @@
 #include "server/figures/sections.h"
 #include "server/log/log_service.h"
 #include "server/observe/statistics.h"
+#include "server/replication/replicas.h"
 #include "storage/keyspace/keyspace.h"
 
 namespace sluice {
@@ -124,8 +125,9 @@ constexpr Figure kMemoryFigures[] = {
     {"mem_fragmentation_bytes", "bytes", "their difference", Difference<kResident, kUsedMemory>},
     {"mem_not_counted_for_evict", "bytes",
      "what waits for replicas; counted while maxmemory is set", Of<&Clients::uncounted_bytes>},
-    {"mem_replication_backlog", "", "0, kept for monitors: there are no replicas", Zero},
-    {"mem_total_replication_buffers", "", "0, kept for monitors: there are no replicas", Zero},
+    {"mem_replication_backlog", "bytes", "the stream to replicas, as it is kept",
+     Of<&Replicas::memory>},
+    {"mem_total_replication_buffers", "bytes", "the same", Of<&Replicas::memory>},
     {"mem_clients_slaves", "bytes", "replicas and their buffers", Of<&Clients::ReplicaBytes>},
     {"mem_clients_normal", "bytes", "clients and their buffers", ClientBytes},
     {"mem_cluster_links", "", "0, kept for monitors: there is no cluster", Zero},

@@ -151,22 +151,6 @@ constexpr Figure kClientFigures[] = {
      Gauge("redis_clients_in_timeout_table", "Clients that wait until a deadline.")},
 };
 
-// A master without replicas: the offset stays 0, the id is that of the run.
-constexpr Figure kReplicationFigures[] = {
-    {"role", "", "master", [](From) { return "master"; }},
-    {"connected_slaves", "", "replicas", Of<&Clients::replicas>},
-    {"master_failover_state", "", "no-failover", [](From) { return "no-failover"; }},
-    {"master_replid", "", "run_id", Of<&Facts::run_id>},
-    {"master_replid2", "", "zeros", [](From) { return std::string(40, '0'); }},
-    {"master_repl_offset", "bytes", "0: there are no replicas", Zero},
-    {"second_repl_offset", "", "-1", [](From) { return -1; }},
-    {"repl_backlog_active", "", "0", Zero},
-    {"repl_backlog_size", "bytes", "the option",
-     [](From from) { return OptionOf(from, "repl-backlog-size"); }},
-    {"repl_backlog_first_byte_offset", "bytes", "0", Zero},
-    {"repl_backlog_histlen", "bytes", "0", Zero},
-};
-
 // In seconds with six digits, as getrusage's fields are shown.
 FigureValue CpuSeconds(int64_t micros) {
   return FigureValue::Fixed(static_cast<double>(micros) / 1e6, 6);
@@ -201,7 +185,6 @@ constexpr Figure kClusterFigures[] = {{"cluster_enabled", "", "0", Zero}};
 
 std::span<const Figure> ServerFigures() { return kServerFigures; }
 std::span<const Figure> ClientFigures() { return kClientFigures; }
-std::span<const Figure> ReplicationFigures() { return kReplicationFigures; }
 std::span<const Figure> CpuFigures() { return kCpuFigures; }
 std::span<const Figure> ClusterFigures() { return kClusterFigures; }
 

@@ -11,6 +11,7 @@
 #include "server/notify/tracking.h"
 #include "server/observe/slow_log.h"
 #include "server/observe/statistics.h"
+#include "server/replication/replicas.h"
 
 namespace sluice {
 namespace {
@@ -61,7 +62,7 @@ constexpr Figure kStatisticsFigures[] = {
     {"total_net_output_bytes", "bytes", "to clients", Of<&Statistics::bytes_out>,
      Counter("redis_net_output_bytes", "Bytes sent to clients.")},
     {"total_net_repl_input_bytes", "", "0, kept for monitors: there are no replicas", Zero},
-    {"total_net_repl_output_bytes", "", "0, kept for monitors: there are no replicas", Zero},
+    {"total_net_repl_output_bytes", "bytes", "sent to replicas", Of<&Replicas::sent_bytes>},
     {"instantaneous_input_kbps", "KB/s", "from clients, over the last seconds",
      KilobytesPerSecond<&Rates::Counts::bytes_in>},
     {"instantaneous_output_kbps", "KB/s", "to clients",
@@ -74,9 +75,11 @@ constexpr Figure kStatisticsFigures[] = {
      "clients beyond maxclients or maxclients-per-ip, and strangers in protected mode",
      Of<&Statistics::rejected_connections>,
      Counter("redis_rejected_connections", "Connections that were refused.")},
-    {"sync_full", "", "0, kept for monitors: there are no replicas", Zero},
-    {"sync_partial_ok", "", "0, kept for monitors: there are no replicas", Zero},
-    {"sync_partial_err", "", "0, kept for monitors: there are no replicas", Zero},
+    {"sync_full", "", "full syncs of replicas", Of<&Replicas::counts, &Replicas::Counts::full>},
+    {"sync_partial_ok", "", "replicas that went on where they were",
+     Of<&Replicas::counts, &Replicas::Counts::partial>},
+    {"sync_partial_err", "", "replicas that could not, and had a full sync",
+     Of<&Replicas::counts, &Replicas::Counts::refused_partial>},
     {"expired_keys", "", "keys whose time was over", Of<&Statistics::expired_keys>,
      Counter("redis_expired_keys", "Keys whose time was over.")},
     {"expired_stale_perc", "", "0, kept for monitors: each key has a timer, none is found late",

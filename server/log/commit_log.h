@@ -183,10 +183,10 @@ class CommitLog final : public TurnPromise {
   std::string boot_;
   TurnWriter writer_;  // turns stay here while the log rotates, and it is open of which file
   LogSink sink_{on_.clock, writer_};
-  std::string pending_;     // whole turns that are not written
-  size_t counted_ = 0;      // bytes of the writer_'s turns that have a position
+  std::string pending_;                         // whole turns that are not written
+  size_t counted_ = 0;                          // bytes of the writer_'s turns that have a position
   std::optional<StreamPosition> noted_stream_;  // the last that a turn has said
-  bool always_ = false;     // appendfsync
+  bool always_ = false;                         // appendfsync
   bool must_sync_ = false;  // a turn that needs the disk, and whose group is open still
   Position appended_;
   Position written_;

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "server/clients/link_listener.h"
-#include "server/net/loop/alarms.h"
 #include "server/net/connection.h"
+#include "server/net/loop/alarms.h"
 #include "server/net/loop/poller.h"
 
 namespace sluice {

@@ -39,6 +39,8 @@ class ReplicationStream {
   // The offset of its last byte, that of the effects of this turn left out; 0: there was none. Not
   // below what it was, but for the history of another master.
   int64_t end() const { return backlog_ ? backlog_->end() : end_; }
+  // The same with them, but for a group that is not told in full.
+  int64_t told() const { return end() + static_cast<int64_t>(sink_.ready()); }
   // Where it goes on. Requires: it is closed, end >= 0.
   void set_end(int64_t end) { end_ = end; }
   // Null while it is closed.

@@ -55,13 +55,14 @@ class StreamSink final : public EffectSink {
     selected_ = kNoDb;
     noted_clock_.reset();
   }
+  // Bytes that may be sent.
+  size_t ready() const { return open_group_at_ == kNoGroup ? bytes_.size() : open_group_at_; }
   size_t memory() const { return bytes_.capacity(); }
 
  private:
   static constexpr size_t kNoGroup = SIZE_MAX;
   static constexpr int kNoDb = -1;
 
-  size_t ready() const { return open_group_at_ == kNoGroup ? bytes_.size() : open_group_at_; }
   void Drop(size_t size);
   void Begin(int db, EffectTime time);
   void NoteClock();

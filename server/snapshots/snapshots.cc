@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/commit/turn_gate.h"
 #include "server/core/slow_path_flags.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/snapshot_barrier.h"
@@ -86,6 +87,7 @@ std::unique_ptr<SnapshotTarget> Snapshots::FileOfBase(const std::string& path, H
 
 SnapshotWriter::Style Snapshots::StyleOf(Purpose purpose, bool for_redis) const {
   const Settings& settings = on_.config.settings();
+  on_.turn_gate.Gather();  // of the stream, whose place is written down
   return {.compress = settings.rdbcompression,
           .checksum = settings.rdbchecksum,
           .is_base = purpose == Purpose::kBase,

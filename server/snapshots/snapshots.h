@@ -41,6 +41,7 @@ class BlockedClients;
 class SlowPathFlags;
 class SnapshotBarrier;
 class TurnClock;
+class TurnGate;
 struct LogState;
 
 // The words behind SHUTDOWN, and of the options for signals.
@@ -67,6 +68,7 @@ class Snapshots final : private OptionFollower {
     SlowPathFlags& flags;
     LockService& locks;
     SnapshotBarrier& snapshot_barrier;
+    const TurnGate& turn_gate;
     SnapshotWriter::Source source;
     int64_t process_id;
   };

@@ -199,11 +199,17 @@ void Player::CallAfterRealTime() {
   server_.Settle();
 }
 
+// Behind PSYNC come no replies any more, but a file and a stream.
+bool Player::IsReplica(const TestClient& client) {
+  const Session* const session = server_.engine().Find(client.id());
+  return session && session->kind == SessionKind::kReplica;
+}
+
 void Player::ReadReplies() {
   for (Client& client : clients_) {
     if (!client.connection) continue;
     std::string bytes = client.connection->TakeBytes();
-    if (bytes.empty()) continue;
+    if (bytes.empty() || IsReplica(*client.connection)) continue;
     client.received += bytes;
     std::string_view left = client.received;
     ReplyReader reader;

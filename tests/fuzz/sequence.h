@@ -104,6 +104,7 @@ class Player final : private EffectSink {
   TestClient& Connection(Client& client);
   void Receive(Client& client, std::string_view bytes);
   void CallAfterRealTime();
+  bool IsReplica(const TestClient& client);
   void ReadReplies();
   void Fail(std::string fault) {
     if (fault_.empty()) fault_ = std::move(fault);

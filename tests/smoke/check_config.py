@@ -15,7 +15,7 @@ from smoke import Chosen, run_tests  # noqa: E402
 REDIS_CONF = pathlib.Path("/etc/redis/redis.conf")  # Debian's
 # Lines that a server refuses, each with words of the sentence.
 REFUSED = {
-    "replicaof 10.0.0.1 6379": "it does not replicate yet",
+    "replicaof 10.0.0.1 6379": "it follows no master yet",
     "loadmodule /usr/lib/x.so": "it loads no modules",
     "port x": "argument couldn't be parsed into an integer",
     "nonsense 1": "Bad directive",

@@ -41,6 +41,7 @@ LEFT_OUT = [
     ("docs/operating.md", "In a container", "podman", "needs podman, and fetches an image"),
     ("docs/operating.md", "Upgrade without losing a lock", "# Received", "a log of one that fails: smoke/hand_over.py"),
     ("docs/operating.md", "Who holds what", "sluice 0.1.0", "a screen with made-up figures: unit/program/top"),
+    ("docs/operating.md", "Replicas", "redis-server", "runs until it is stopped: smoke/replicas.py"),
     ("docs/operating.md", "The page", "HTTP page", "a line of the log: smoke/page.py"),
     ("docs/testing-with-sluice.md", "The clock", "SLUICE.CLOCK NOW", GRAMMAR),
     ("docs/testing-with-sluice.md", "Private servers: spaces", "SLUICE.SPACE name", GRAMMAR),

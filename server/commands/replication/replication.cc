@@ -1,12 +1,14 @@
-// The replication family, as a server answers that has no replicas and follows no master: what it
-// is, and how many replicas have what was written.
+// The replication family, as a server answers that follows no master: what it is, and how many
+// replicas have what was written. sync.cc has what replicas say.
 //
-//   > WAIT 1 100          0, after 100 ms: there are no replicas
+//   > WAIT 1 100          1, as soon as a replica has it; 0 after 100 ms: none had
 //   > WAITAOF 1 0 0       [1, 0] as soon as this server's log has everything on disk
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
+#include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/blocking.h"
@@ -15,27 +17,55 @@
 #include "server/commit/turn_waits.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/log/log_service.h"
+#include "server/replication/replicas.h"
 
 namespace sluice {
 namespace {
 
-// A name for the number, so that the comparisons below read as they will with replicas.
-constexpr int64_t kReplicas = 0;
-
-// The form of a master's answer: the word, the offset, the replicas.
+// The form of a master's answer: the word, the offset, and who follows: address, port, what it has.
 void Role(CommandCall& call) {
+  const Replicas& replicas = call.part<Replicas>();
+  const Clients& clients = call.part<Clients>();
   call.reply.Array(3);
   call.reply.Bulk("master");
-  call.reply.Integer(0);  // the offset in a stream without readers
-  call.reply.Array(0);    // replicas
+  call.reply.Integer(replicas.stream().end());
+  std::vector<const Replica*> online;
+  for (const SessionId id : replicas.all()) {
+    const Replica* const replica = replicas.Find(id);
+    if (replica && replica->phase == ReplicaPhase::kOnline) online.push_back(replica);
+  }
+  call.reply.Array(online.size());
+  for (const Replica* replica : online) {
+    call.reply.Array(3);
+    call.reply.Bulk(replicas.IpOf(*clients.Find(replica->session)));
+    call.reply.Bulk(Concat(replica->port));
+    call.reply.Bulk(Concat(replica->acked));
+  }
 }
 
-void ReplyReplicas(CommandCall& call) { call.reply.Integer(kReplicas); }
+// --- WAIT, WAITAOF
+
+constexpr int64_t kReplicasWithDisk = 0;
+
+// How many replicas have all that was written so far.
+int64_t CountReplicas(const CommandCall& call) {
+  const uint64_t turn = call.part<TurnGate>().so_far();
+  return static_cast<int64_t>(call.part<Replicas>().CountWith(turn));
+}
+
+// The time of a wait is over: how many have what it was for.
+void ReplyReplicasLate(CommandCall& call) {
+  const uint64_t turn = call.part<TurnWaits>().cancelled_turn();
+  call.reply.Integer(static_cast<int64_t>(call.part<Replicas>().CountWith(turn)));
+}
+
+uint32_t WantedReplicas(int64_t wanted) {
+  return static_cast<uint32_t>(std::clamp<int64_t>(wanted, 0, UINT32_MAX));
+}
 
 // Programs wait for a replica to have their write, or for the time to be over. The answer is how
-// many have it, always 0 here: a caller that wants one waits its whole time-out, in ms, and 0 is
-// for ever.
-//   WAIT 0 0   → 0  how many replicas have it: there are none
+// many have it. The time-out is in ms, and 0 is for ever.
+//   WAIT 0 0   → 0  how many replicas have it now
 //   WAIT x 0   → -ERR value is not an integer or out of range
 //   WAIT 0 -1  → -ERR timeout is negative
 void Wait(CommandCall& call) {
@@ -44,14 +74,19 @@ void Wait(CommandCall& call) {
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
   // Redis keeps 32 bits of it.
-  const auto replicas = static_cast<int32_t>(wanted);
-  if (replicas <= kReplicas) return ReplyReplicas(call);
-  call.part<TurnWaits>().Block(
-      call, {.needs = {.replicas = static_cast<uint32_t>(replicas)},
-             .turn = call.part<TurnGate>().so_far(),
-             .deadline_ms = deadline_ms,
-             .on_timeout = ReplyReplicas,
-             .answer = [replicas](ReplySink& reply) { reply.Integer(replicas); }});
+  const int64_t count = CountReplicas(call);
+  if (static_cast<int32_t>(wanted) <= count || !call.may_wait()) return call.reply.Integer(count);
+  Replicas& replicas = call.part<Replicas>();
+  replicas.WantAcks();
+  const uint64_t turn = call.part<TurnGate>().so_far();
+  call.part<TurnWaits>().Block(call, {.needs = {.replicas = WantedReplicas(wanted)},
+                                      .turn = turn,
+                                      .deadline_ms = deadline_ms,
+                                      .on_timeout = ReplyReplicasLate,
+                                      .answer = [&replicas, turn](ReplySink& reply) {
+                                        const size_t count = replicas.CountWith(turn);
+                                        reply.Integer(static_cast<int64_t>(count));
+                                      }});
 }
 
 // Answers WAITAOF: how many servers have all writes on disk, as two numbers: this one (0 or 1), and
@@ -60,12 +95,12 @@ void ReplySynced(CommandCall& call) {
   const LogService& log = call.part<LogService>();
   call.reply.Array(2);
   call.reply.Integer(log.is_on() && log.IsAllDurable() ? 1 : 0);
-  call.reply.Integer(kReplicas);
+  call.reply.Integer(kReplicasWithDisk);
 }
 
-// Redis 7.2's. numlocal is 0 or 1, numreplicas any number. With numlocal 1 and no log there is
-// nothing to wait for, which is an error; with only numlocal it ends as soon as the disk has
-// everything up to now.
+// Redis 7.2's. numlocal is 0 or 1, numreplicas any number: of replicas nobody knows what their
+// disks have. With numlocal 1 and no log there is nothing to wait for, which is an error; with only
+// numlocal it ends as soon as the disk has everything up to now.
 void WaitAof(CommandCall& call) {
   ArgReader args(call.args);
   const int64_t local = args.Int();
@@ -77,7 +112,7 @@ void WaitAof(CommandCall& call) {
   LogService& log = call.part<LogService>();
   if (local == 1 && !log.is_on()) return call.reply.Error(kNoLogToWaitFor);
   const bool is_synced = local == 0 || log.IsAllDurable();
-  if ((is_synced && replicas <= kReplicas) || !call.may_wait()) return ReplySynced(call);
+  if ((is_synced && replicas <= kReplicasWithDisk) || !call.may_wait()) return ReplySynced(call);
   const uint64_t turn = call.part<TurnGate>().so_far();
   if (local == 1) log.WantSync(turn);
   const auto at_replicas = static_cast<uint32_t>(std::min<int64_t>(replicas, UINT32_MAX));
@@ -146,7 +181,7 @@ constexpr CommandRow kReplicationRows[] = {
      .since = "3.0.0",
      .complexity = "O(1)",
      .usage = "numreplicas:integer timeout:integer",
-     .summary = "Wait until so many replicas have all writes; there are none.",
+     .summary = "Wait until so many replicas have all writes.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
     {.name = "WAITAOF",
      .arity = 4,

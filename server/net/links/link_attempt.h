@@ -16,10 +16,10 @@
 
 #include "server/clients/link_listener.h"
 #include "server/clients/session.h"
-#include "server/net/loop/alarms.h"
 #include "server/net/connection.h"
 #include "server/net/links/link_route.h"
 #include "server/net/links/unawaited_calls.h"
+#include "server/net/loop/alarms.h"
 #include "server/net/tls/tls_wire.h"
 
 namespace sluice {

@@ -113,9 +113,10 @@ TEST_F(SessionKindTest, MemoryOfReplicasIsCountedApart) {
 
 TEST_F(SessionKindTest, AReplicaHasTheOutputLimitOfItsClass) {
   Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 1000 0 0'");
-  LeaveUnread(replica_, 3000);
+  Ask("config set repl-backlog-size 20000");  // a smaller limit becomes that, as in Redis
+  LeaveUnread(replica_, 15'000);
   EXPECT_FALSE(replica_.closed());
-  LeaveUnread(replica_, 3000);
+  LeaveUnread(replica_, 15'000);
   EXPECT_TRUE(replica_.closed());
   EXPECT_EQ(engine().statistics().output_limit_closed, 1u);
 }

@@ -79,7 +79,7 @@ constexpr TextCase kTexts[] = {
     {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
     {"databases 0", "argument must be between 1 and 256 inclusive"},
     {"save 3600 1 5", "Invalid save parameters"},
-    {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it does not replicate yet"},
+    {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it follows no master yet"},
     {"user", "Bad directive or wrong number of arguments"},
     {"rename-command FLUSHALL", "Bad directive or wrong number of arguments"},
     {"loadmodule x.so", "Sluice does not take this: it loads no modules"},

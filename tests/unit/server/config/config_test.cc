@@ -198,7 +198,7 @@ TEST(Config, TuningIsTakenWithAWarning) {
   const std::vector<std::string> warnings = config.TakeWarnings();
   ASSERT_EQ(warnings.size(), 1u);
   // The value is none of the log's business.
-  EXPECT_EQ(warnings[0], "option 'masterauth' has no effect on Sluice: it does not replicate yet");
+  EXPECT_EQ(warnings[0], "option 'masterauth' has no effect on Sluice: it follows no master yet");
 }
 
 TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {

@@ -453,6 +453,15 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"lock-session-timeout", "tests/smoke/lock_dead_peer.py"},
     {"tcp-keepalive", "tests/smoke/connections.py"},
     {"server-name", "tests/smoke/page.py"},
+    {"min-replicas-max-lag", "tests/unit/server/replication/replicas_test.cc"},
+    {"min-replicas-to-write", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-backlog-size", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-backlog-ttl", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-diskless-sync", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-diskless-sync-delay", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-diskless-sync-max-replicas", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-ping-replica-period", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-timeout", "tests/unit/server/replication/replicas_test.cc"},
     {"lbucket-second-buckets", "tests/transcripts/leaky_buckets.txt"},
 };
 

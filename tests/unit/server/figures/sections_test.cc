@@ -101,6 +101,8 @@ TEST(FigureSections, EachFieldHasARowAndEachRowAField) {
     client.Run({"SET", "k", "v"});
     client.Run({"NOSUCH"});
     for (int i = 0; i < 500; ++i) client.Run({"SET", Concat("k", i), "v"});
+    server.Connect().Send({"PSYNC", "?", "-1"});
+    client.Run({"CONFIG", "SET", "min-replicas-to-write", "1"});
     seen.Read(Everything(client));
   }
   seen.Read(WhileLoading(options));

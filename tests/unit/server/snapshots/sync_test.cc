@@ -265,7 +265,7 @@ TEST(Sync, TheLastReaderThatLeavesEndsTheImage) {
     client.Run({"SET", "key:" + std::to_string(i), std::string(10'000, 'x')});
   Delay(client, "1000");
   SyncPeer peer(server);
-  server.AdvanceTime(200);
+  for (int i = 0; i < 1000 && disk.nameless() == 0; ++i) server.AdvanceTime(1);
   EXPECT_TRUE(SnapshotsOf(server).syncing());
   EXPECT_EQ(disk.nameless(), 1u);
   const uint64_t keys = SnapshotsOf(server).keys_done();
@@ -426,7 +426,7 @@ TEST_F(SyncOrder, AScriptThatRunsIsNoInstant) {
     client_.Send({"SCRIPT", "KILL"});
     server_.Turn();
   });
-  server_.Connect().Send({"EVAL", "redis.call('SET','a',1) for i = 1, 100000 do end", "0"});
+  server_.Connect().Send({"EVAL", "redis.call('SET','a',1) for i = 1, 1000000 do end", "0"});
   server_.set_tick_step(0);
   server_.OnPoll(nullptr);
   ASSERT_TRUE(peer);
@@ -449,7 +449,7 @@ TEST_F(LoggedSyncOrder, MakesWayForALogThatTakesNoChanges) {
   EXPECT_EQ(again.Run({"SET", "k", "v"}).ToText().substr(0, 8), "-MISCONF");
   disk_.sync_fault = 0;
   Delay(again, "0");
-  server_.AdvanceTime(5000);
+  server_.AdvanceTime(30'000);  // the base has been delayed, too
   EXPECT_EQ(again.Run({"SET", "k", "v"}).ToText(), "+OK");
 }
 

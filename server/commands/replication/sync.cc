@@ -1,0 +1,174 @@
+// How a server becomes a replica of this one, and what it says then.
+//
+//   > REPLCONF listening-port 6380             OK
+//   > REPLCONF capa eof capa psync2            OK
+//   > PSYNC ? -1                               +FULLRESYNC <id> <offset>, an RDB file, the stream
+//   > REPLCONF ACK 1234                        nothing: a replica is answered nothing
+//
+// The words of these answers are written past the session's sink, see server/replication.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/commands/families.h"
+#include "server/commands/shared/rows.h"
+#include "server/dispatch/arg_reader.h"
+#include "server/replication/replicas.h"
+
+namespace sluice {
+namespace {
+
+constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
+
+// --- REPLCONF
+
+// One word of it and its value. False: it was refused, and the rest is not read.
+using ConfWord = bool (*)(CommandCall& call, std::string_view value);
+
+Replica& IntroducedBy(CommandCall& call) { return call.part<Replicas>().Introduce(call.client); }
+
+bool SetPort(CommandCall& call, std::string_view value) {
+  const std::optional<int64_t> port = ParseInt64(value);
+  if (!port) return call.reply.Error(kNoInteger), false;
+  IntroducedBy(call).port = *port;
+  return true;
+}
+
+bool SetAddress(CommandCall& call, std::string_view value) {
+  constexpr size_t kAddressBytesMax = 255;
+  if (value.size() > kAddressBytesMax) {
+    call.reply.Error(Concat("ERR REPLCONF ip-address provided by replica instance is too long: ",
+                            value.size(), " bytes"));
+    return false;
+  }
+  IntroducedBy(call).address = value;
+  return true;
+}
+
+// What it can do; unknown abilities are passed over.
+bool SetAbility(CommandCall& call, std::string_view value) {
+  Replica& replica = IntroducedBy(call);
+  if (IsWord(value, "EOF")) replica.takes_eof = true;
+  if (IsWord(value, "PSYNC2")) replica.takes_new_id = true;
+  if (IsWord(value, "SLUICE")) replica.is_sluice = true;
+  return true;
+}
+
+bool SetImageAlone(CommandCall& call, std::string_view value) {
+  const std::optional<int64_t> alone = ParseInt64(value);
+  if (!alone) return call.reply.Error(kNoInteger), false;
+  IntroducedBy(call).wants_image_alone = *alone != 0;
+  return true;
+}
+
+// A part of the data is not to be had: redis-cli --functions-rdb.
+bool SetFilter(CommandCall& call, std::string_view value) {
+  if (value.empty()) return true;
+  if (IsWord(value, "FUNCTIONS")) {
+    call.reply.Error("ERR Sluice sends all data or none: rdb-filter-only is not served");
+  } else {
+    call.reply.Error(Concat("ERR Unsupported rdb-filter-only option: ", value));
+  }
+  return false;
+}
+
+// Valkey's; nothing depends on it.
+bool PassOver(CommandCall&, std::string_view) { return true; }
+
+constexpr struct {
+  std::string_view word;
+  ConfWord read;
+} kConfWords[] = {
+    {"LISTENING-PORT", SetPort}, {"IP-ADDRESS", SetAddress},     {"CAPA", SetAbility},
+    {"RDB-ONLY", SetImageAlone}, {"RDB-FILTER-ONLY", SetFilter}, {"VERSION", PassOver},
+};
+
+// ACK `offset` [FACK `offset`], which is answered by nobody, from whomever it comes.
+void Acknowledge(CommandCall& call) {
+  if (call.client.kind != SessionKind::kReplica) return;
+  const std::optional<int64_t> acked = ParseInt64(call.args[2]);
+  if (!acked) return;
+  std::optional<int64_t> synced;
+  if (call.args.size() >= 5 && IsWord(call.args[3], "FACK")) synced = ParseInt64(call.args[4]);
+  call.part<Replicas>().Acknowledged(call.client, *acked, synced.value_or(0));
+}
+
+// The words are read from the left; those before a wrong one count.
+void ReplConf(CommandCall& call) {
+  if (call.args.size() % 2 == 0) return call.reply.Error(ErrorText(ErrorCode::kSyntax));
+  for (size_t i = 1; i < call.args.size(); i += 2) {
+    const std::string_view word = call.args[i];
+    if (i == 1 && IsWord(word, "ACK")) return Acknowledge(call);
+    if (IsWord(word, "GETACK")) return;  // of a master, of which this server has none
+    const auto* const found = std::ranges::find_if(
+        kConfWords, [word](const auto& row) { return IsWord(word, row.word); });
+    if (found == std::end(kConfWords))
+      return call.reply.Error(Concat("ERR Unrecognized REPLCONF option: ", word));
+    if (!found->read(call, call.args[i + 1])) return;
+  }
+  call.reply.Ok();
+}
+
+// --- PSYNC, SYNC
+
+// Whether a stream can begin here: nothing may stand before it.
+bool MaySync(CommandCall& call) {
+  if (call.client.kind != SessionKind::kClient) return false;  // it has one, or is one
+  if (call.client.sink != &call.client.writer) {
+    call.reply.Error("ERR a session inside the server's program cannot become a replica");
+    return false;
+  }
+  if (call.client.output.empty()) return true;
+  call.reply.Error("ERR SYNC and PSYNC are invalid with pending output");
+  return false;
+}
+
+void PSync(CommandCall& call) {
+  if (!MaySync(call)) return;
+  if (call.args.size() > 3 && IsWord(call.args[3], "FAILOVER")) {
+    call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master.");
+    return;
+  }
+  const std::optional<int64_t> offset = ParseInt64(call.args[2]);
+  if (!offset) return call.reply.Error(kNoInteger);
+  call.part<Replicas>().Sync(call.client, call.args[1], *offset);
+}
+
+void Sync(CommandCall& call) {
+  if (MaySync(call)) call.part<Replicas>().SyncSilently(call.client);
+}
+
+constexpr CommandRow kSyncRows[] = {
+    {.name = "PSYNC",
+     .arity = -3,
+     .flags = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti,
+     .run = PSync,
+     .group = "server",
+     .since = "2.8.0",
+     .usage = "replicationid:string offset:integer",
+     .summary = "Become a replica, from an offset of a stream on or with all data."},
+    {.name = "REPLCONF",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kAllowBusy,
+     .run = ReplConf,
+     .group = "server",
+     .since = "3.0.0",
+     .complexity = "O(1)",
+     .summary = "What a replica says of itself, and how much of the stream it has."},
+    {.name = "SYNC",
+     .arity = 1,
+     .flags = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti,
+     .run = Sync,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Become a replica that knows no offsets: all data, and then the stream."},
+};
+
+}  // namespace
+
+CommandFamily SyncFamily() { return {"sync", kSpecsOf<kSyncRows>}; }
+
+}  // namespace sluice

@@ -1,0 +1,56 @@
+// Replica: a server that follows this one, as it has said of itself (REPLCONF) and as it is being
+// served. Its session is of kind kReplica from PSYNC on, and sent nothing but this:
+//
+//   kWaits         "\n" now and then, until an image for its kind begins: FULLRESYNC
+//   kTakesImage    the image, at its own pace
+//   kAwaitsAck     nothing: it has to say first that it has loaded what had no length
+//   kOnline        the stream
+//
+// A replica that goes on where it was (CONTINUE) is online at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "server/clients/session.h"
+#include "server/replication/backlog.h"
+#include "server/snapshots/snapshot_spool.h"
+
+namespace sluice {
+
+enum class ReplicaPhase : uint8_t { kWaits, kTakesImage, kAwaitsAck, kOnline };
+
+struct Replica final : SessionState {
+  // --- what it has said. The words of REPLCONF stand before PSYNC, those of ACK behind it.
+  int64_t port = 0;     // where it listens
+  std::string address;  // where others find it; empty: where it comes from
+  bool takes_eof = false;
+  bool takes_new_id = false;  // +CONTINUE with an id
+  bool is_sluice = false;
+  bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
+  int64_t acked = 0;               // the offset up to which it has applied the stream
+  int64_t synced = 0;              // and has it on disk
+  int64_t acked_ms = 0;            // engine ms of the last word of it
+
+  // --- how it is served
+  SessionId session;
+  ReplicaPhase phase = ReplicaPhase::kWaits;
+  bool is_silent = false;  // it came by SYNC: it acknowledges nothing
+  int64_t since_ms = 0;    // in this phase; kTakesImage: since it last took something
+  uint64_t sync = 0;       // the image that it waits for or takes; 0: none was asked for yet
+  std::unique_ptr<SpoolReader> image;
+  std::string end_mark;                // behind the image; empty: its length stands before it
+  bool is_begun = false;               // that word has been said
+  std::optional<BacklogReader> place;  // from the image's instant on
+
+  size_t MemoryBytes() const override;
+};
+
+// Null: the session has said nothing of the kind.
+inline Replica* ReplicaOf(const Session& session) {
+  return static_cast<Replica*>(session.rare->replica.get());
+}
+
+}  // namespace sluice

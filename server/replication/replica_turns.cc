@@ -1,0 +1,42 @@
+// See replica_turns.h.
+#include "server/replication/replica_turns.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+bool ReplicaTurns::EndTurn(uint64_t turn, const TurnNeeds&) {
+  const int64_t end = stream_.told();
+  if (end > noted_) {
+    turns_.push_back({turn, end});
+    noted_ = end;
+    if (turns_.size() > kTurnsMax) MergeNeighbours();
+  }
+  return false;  // nothing waits for it
+}
+
+// The later one of each pair stands for both.
+void ReplicaTurns::MergeNeighbours() {
+  size_t kept = 0;
+  for (size_t i = 1; i < turns_.size(); i += 2) turns_[kept++] = turns_[i];
+  if (turns_.size() % 2 != 0) turns_[kept++] = turns_.back();
+  turns_.resize(kept);
+}
+
+uint64_t ReplicaTurns::TurnAt(int64_t offset) const {
+  const auto behind = std::ranges::upper_bound(turns_, offset, {}, &Turn::end);
+  return behind == turns_.begin() ? before_ : std::prev(behind)->turn;
+}
+
+void ReplicaTurns::Forget(int64_t offset) {
+  for (; !turns_.empty() && turns_.front().end <= offset; turns_.pop_front())
+    before_ = turns_.front().turn;
+}
+
+void ReplicaTurns::Restart(uint64_t turn) {
+  turns_.clear();
+  before_ = turn;
+  noted_ = stream_.told();
+}
+
+}  // namespace sluice

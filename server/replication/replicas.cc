@@ -1,0 +1,314 @@
+// See replicas.h. Log lines are Redis's, as programs and tests wait for them.
+#include "server/replication/replicas.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "storage/memory/heap_bytes.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+
+}  // namespace
+
+std::string Replicas::NewId(Host& host) {
+  std::array<uint8_t, kReplicationIdBytes / 2> random;
+  host.process().FillWithRandom(random);
+  return ReplicationIdOf(random);
+}
+
+size_t Replica::MemoryBytes() const {
+  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(end_mark);
+}
+
+Replicas::Replicas(const Uses& uses)
+    : on_(uses),
+      ids_(uses.run_id),
+      stream_(uses.effects, uses.clock, uses.commands),
+      turns_(stream_, [this] { TakeFromStream(); }) {}
+
+Replicas::~Replicas() {
+  // Sessions outlive the backlog, and the snapshots.
+  ForEach([](Session&, Replica& replica) {
+    replica.place.reset();
+    replica.image.reset();
+  });
+  if (stream_.is_open()) on_.turn_gate.Remove(turns_);
+}
+
+// --- the handshake
+
+Replica& Replicas::Introduce(Session& session) {
+  if (!session.rare->replica) session.rare.Make().replica = std::make_unique<Replica>();
+  return *ReplicaOf(session);
+}
+
+void Replicas::Sync(Session& session, std::string_view id, int64_t offset) {
+  const ResyncAnswer answer = AnswerResync(ids_, stream_.backlog(), stream_.end(), id, offset);
+  Replica& replica = Adopt(session);
+  if (answer == ResyncAnswer::kContinue) return Continue(session, replica, offset);
+  if (answer != ResyncAnswer::kAskedForAll) ++counts_.refused_partial;
+  LogRefusal(answer, session, id, offset);
+  AwaitImage(session, replica);
+}
+
+void Replicas::SyncSilently(Session& session) {
+  Replica& replica = Adopt(session);
+  replica.is_silent = true;
+  AwaitImage(session, replica);
+}
+
+// It is a replica from now on, whatever becomes of it.
+Replica& Replicas::Adopt(Session& session) {
+  Replica& replica = Introduce(session);
+  replica.session = session.id;
+  replica.acked_ms = on_.clock.now().ms();
+  Log(LogLevel::kNotice, Concat("Replica ", AddressOf(session), " asks for synchronization"));
+  on_.clients.SetKind(session, SessionKind::kReplica);
+  replicas_.push_back(session.id);
+  deserted_ms_ = -1;
+  return replica;
+}
+
+void Replicas::Continue(Session& session, Replica& replica, int64_t offset) {
+  ++counts_.partial;
+  Say(session, replica.takes_new_id ? Concat("+CONTINUE ", ids_.id(), "\r\n") : "+CONTINUE\r\n");
+  replica.place.emplace(*stream_.backlog(), offset);
+  Log(LogLevel::kNotice,
+      Concat("Partial resynchronization request from ", AddressOf(session), " accepted. Sending ",
+             replica.place->behind(), " bytes of backlog starting from offset ", offset, "."));
+  SetPhase(replica, ReplicaPhase::kOnline);
+}
+
+void Replicas::LogRefusal(ResyncAnswer answer, const Session& session, std::string_view id,
+                          int64_t offset) {
+  switch (answer) {
+    case ResyncAnswer::kContinue:
+      return;
+    case ResyncAnswer::kAskedForAll:
+      return Log(LogLevel::kNotice,
+                 Concat("Full resync requested by replica ", AddressOf(session)));
+    case ResyncAnswer::kOtherHistory:
+      return Log(LogLevel::kNotice,
+                 Concat("Partial resynchronization not accepted: Replication ID mismatch (Replica "
+                        "asked for '",
+                        IsReplicationId(id) ? id : "no id", "', my replication IDs are '",
+                        ids_.id(), "' and '", ids_.second(), "')"));
+    case ResyncAnswer::kBeyondSecond:
+      return Log(LogLevel::kNotice,
+                 Concat("Partial resynchronization not accepted: Requested offset for second ID "
+                        "was ",
+                        offset, ", but I can reply up to ", ids_.second_end()));
+    case ResyncAnswer::kNotInBacklog:
+    case ResyncAnswer::kAheadOfTheStream:
+      Log(LogLevel::kNotice, Concat("Unable to partial resync with replica ", AddressOf(session),
+                                    " for lack of backlog (Replica request was: ", offset, ")."));
+      if (answer == ResyncAnswer::kAheadOfTheStream) {
+        Log(LogLevel::kWarning,
+            Concat("Warning: replica ", AddressOf(session),
+                   " tried to PSYNC with an offset that is greater than the master replication "
+                   "offset."));
+      }
+  }
+}
+
+void Replicas::AwaitImage(Session& session, Replica& replica) {
+  ++counts_.full;
+  SetPhase(replica, ReplicaPhase::kWaits);
+  wants_sync_ = true;
+  if (on_.config.settings().repl_diskless_sync && replica.takes_eof &&
+      on_.config.settings().repl_diskless_sync_delay > 0) {
+    Log(LogLevel::kNotice, "Delay next BGSAVE for diskless SYNC");
+  }
+  on_.clients.QueueSend(session);
+}
+
+void Replicas::Acknowledged(Session& session, int64_t offset, int64_t synced) {
+  Replica& replica = *ReplicaOf(session);
+  // What it cannot have, it does not have.
+  replica.acked = std::max(replica.acked, std::min(offset, stream_.end()));
+  replica.synced = std::max(replica.synced, std::min(synced, stream_.end()));
+  replica.acked_ms = on_.clock.now().ms();
+  if (replica.phase == ReplicaPhase::kAwaitsAck) {
+    SetPhase(replica, ReplicaPhase::kOnline);
+    Log(LogLevel::kNotice,
+        Concat("Synchronization with replica ", AddressOf(session), " succeeded"));
+  }
+  ForgetWhatAllHave();
+}
+
+// --- the stream
+
+void Replicas::OpenStream() {
+  stream_.Open(on_.config.settings().repl_backlog_size);
+  turns_.Restart(on_.turn_gate.last());
+  on_.turn_gate.Add(turns_);
+  Log(LogLevel::kNotice, Concat("Replication backlog created, my new replication IDs are '",
+                                ids_.id(), "' and '", ids_.second(), "'"));
+}
+
+void Replicas::TakeUp(const StreamPosition& loaded) {
+  if (stream_.is_open()) return;  // the data were loaded anew: what replicas have goes on
+  ids_.Replace(std::string(loaded.id.text()));
+  ids_.Part(NewId(on_.host), loaded.offset);
+  stream_.set_end(loaded.offset);
+  OpenStream();
+}
+
+// Redis frees a backlog without replicas, and what is written then is not of its history any more.
+void Replicas::CloseIdleStream() {
+  const int64_t ttl_s = on_.config.settings().repl_backlog_ttl;
+  if (!stream_.is_open() || !replicas_.empty() || ttl_s == 0) return;
+  if (deserted_ms_ < 0) deserted_ms_ = on_.clock.now().ms();
+  if (on_.clock.now().ms() - deserted_ms_ < ttl_s * kSecondMs) return;
+  on_.turn_gate.Remove(turns_);
+  stream_.Close();
+  ids_.Replace(NewId(on_.host));
+  on_.state.stream.reset();
+  Log(LogLevel::kNotice,
+      Concat("Replication backlog freed after ", ttl_s, " seconds without connected replicas."));
+}
+
+// --- seconds
+
+void Replicas::EverySecond() {
+  if (Backlog* const backlog = stream_.backlog())
+    backlog->set_size(on_.config.settings().repl_backlog_size);
+  if (replicas_.empty()) return CloseIdleStream();
+  if (!stream_.is_open()) return;  // its first replica has come just now
+  const int64_t now_ms = on_.clock.now().ms();
+  if (now_ms - pinged_ms_ >= on_.config.settings().repl_ping_replica_period * kSecondMs) {
+    pinged_ms_ = now_ms;
+    stream_.Ping();
+  }
+  bool any_sluice = false;
+  ForEach([&](Session& session, Replica& replica) {
+    any_sluice |= replica.is_sluice;
+    KeepAwake(session, replica);
+    if (!IsOverdue(replica)) return;
+    Log(LogLevel::kWarning, Concat("Disconnecting timedout replica (",
+                                   replica.phase == ReplicaPhase::kOnline ? "streaming" : "full",
+                                   " sync): ", AddressOf(session)));
+    on_.clients.Close(session, CloseMode::kNow);
+    on_.clients.QueueSend(session);
+  });
+  if (any_sluice) stream_.TellTime();
+  BeginDueSyncs();
+  NoteGood();
+}
+
+// It waits for the first byte, and would take silence for a broken link.
+void Replicas::KeepAwake(Session& session, const Replica& replica) {
+  const bool waits = replica.phase == ReplicaPhase::kWaits ||
+                     (replica.phase == ReplicaPhase::kTakesImage && !replica.is_begun);
+  if (waits && session.output.empty()) Say(session, "\n");
+}
+
+bool Replicas::IsOverdue(const Replica& replica) const {
+  if (replica.is_silent) return false;
+  const int64_t timeout_ms = on_.config.settings().repl_timeout * kSecondMs;
+  const int64_t now_ms = on_.clock.now().ms();
+  if (replica.phase == ReplicaPhase::kOnline) return now_ms - replica.acked_ms > timeout_ms;
+  return replica.phase == ReplicaPhase::kTakesImage && replica.is_begun &&
+         now_ms - replica.since_ms > timeout_ms;
+}
+
+size_t Replicas::good() const {
+  size_t good = 0;
+  const int64_t lag_max_s = on_.config.settings().min_replicas_max_lag;
+  ForEach([&](const Session&, const Replica& replica) {
+    good += replica.phase == ReplicaPhase::kOnline && LagSeconds(replica) <= lag_max_s;
+  });
+  return good;
+}
+
+void Replicas::NoteGood() {
+  const Settings& settings = on_.config.settings();
+  const int64_t wanted = settings.min_replicas_max_lag > 0 ? settings.min_replicas_to_write : 0;
+  on_.state.lacks_replicas = static_cast<int64_t>(good()) < wanted;
+  if (on_.state.lacks_replicas) {
+    on_.flags.Raise(SlowPathFlags::kReplicas);
+  } else {
+    on_.flags.Lower(SlowPathFlags::kReplicas);
+  }
+}
+
+void Replicas::Forget(Session& session) {
+  if (std::erase(replicas_, session.id) == 0) return;
+  Replica& replica = *ReplicaOf(session);
+  Log(LogLevel::kWarning, Concat("Connection with replica ", AddressOf(session), " lost."));
+  replica.place.reset();
+  replica.image.reset();
+  NoteGood();
+  ForgetWhatAllHave();
+}
+
+void Replicas::SetPhase(Replica& replica, ReplicaPhase phase) {
+  replica.phase = phase;
+  replica.since_ms = on_.clock.now().ms();
+  if (phase == ReplicaPhase::kOnline) NoteGood();
+}
+
+// --- who has what
+
+void Replicas::ForgetWhatAllHave() {
+  int64_t least = INT64_MAX;
+  ForEach([&least](const Session&, const Replica& replica) {
+    if (replica.phase == ReplicaPhase::kOnline && !replica.is_silent)
+      least = std::min(least, replica.acked);
+  });
+  turns_.Forget(std::min(least, stream_.end()));
+}
+
+uint64_t Replicas::TurnsAt(uint32_t replicas) const {
+  std::vector<int64_t> acked;
+  ForEach([&acked](const Session&, const Replica& replica) {
+    if (replica.phase == ReplicaPhase::kOnline) acked.push_back(replica.acked);
+  });
+  if (replicas == 0 || acked.size() < replicas) return TurnGate::kNoTurn;
+  const auto nth = acked.begin() + (replicas - 1);
+  std::ranges::nth_element(acked, nth, std::greater<>());
+  return turns_.TurnAt(*nth);
+}
+
+size_t Replicas::CountWith(uint64_t turn) const {
+  size_t count = 0;
+  ForEach([&](const Session&, const Replica& replica) {
+    count += replica.phase == ReplicaPhase::kOnline && turns_.TurnAt(replica.acked) >= turn;
+  });
+  return count;
+}
+
+// --- as they are seen
+
+const Replica* Replicas::Find(SessionId id) const {
+  const Session* const session = on_.clients.Find(id);
+  return session ? ReplicaOf(*session) : nullptr;
+}
+
+// As it has said, or where it comes from: of "[::1]:7000" that is "::1".
+std::string Replicas::IpOf(const Session& session) const {
+  const std::string& said = ReplicaOf(session)->address;
+  if (!said.empty()) return said;
+  const std::string_view peer = session.peer.address;
+  std::string_view ip = peer.substr(0, peer.rfind(':'));
+  if (ip.starts_with('[')) ip = ip.substr(1, ip.size() - 2);
+  return std::string(ip);
+}
+
+// As Redis's log names it.
+std::string Replicas::AddressOf(const Session& session) const {
+  const int64_t port = ReplicaOf(session)->port;
+  if (port == 0) return IpOf(session) + ":<unknown-replica-port>";
+  return Concat(IpOf(session), ":", port);
+}
+
+int64_t Replicas::LagSeconds(const Replica& replica) const {
+  return (on_.clock.now().ms() - replica.acked_ms) / kSecondMs;
+}
+
+}  // namespace sluice

@@ -1,0 +1,178 @@
+// Replicas: the servers that follow this one. Each is a session that has said PSYNC or SYNC; it
+// goes on where it was, if the backlog has what it lacks, or it gets an image of all data first.
+//
+//   PSYNC ─┬─ CONTINUE ──────────────────────────────────────────────┐
+//          └─ waits for others (repl-diskless-sync-delay) ─ image ───┴─ stream ─ ACK ─ ACK ...
+//
+// One image serves all that wait for one of its kind: for Redis without what only Sluice has, or
+// for Sluice (capa sluice). It is made at its own pace (SnapshotSpool), and the stream behind its
+// instant waits in the backlog, where each replica has a place. Of either at most kAheadBytes lie
+// in a replica's output, so a slow one costs a place, and what it lacks. Who lacks more than
+// client-output-buffer-limit replica, or says nothing for repl-timeout, is closed.
+//
+// The stream leaves in the turn that makes it, beside the log's sync and not behind it. So a
+// replica may have more than this server's disk.
+//
+// Once a turn, and once a second, the work is O(replicas); nothing without one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/commit/turn_gate.h"
+#include "server/config/config.h"
+#include "server/core/slow_path_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/log_state.h"
+#include "server/replication/replica.h"
+#include "server/replication/replica_turns.h"
+#include "server/replication/replication_ids.h"
+#include "server/replication/replication_stream.h"
+#include "server/snapshots/snapshots.h"
+
+namespace sluice {
+
+class CommandTable;
+
+class Replicas final {
+ public:
+  // So much of an image or the stream lies in a replica's output.
+  static constexpr size_t kAheadBytes = 256 * 1024;
+
+  // The parts that they work with; all of them outlive the replicas.
+  struct Uses {
+    Config& config;
+    Host& host;
+    const TurnClock& clock;
+    Clients& clients;
+    Effects& effects;
+    const CommandTable& commands;
+    TurnGate& turn_gate;
+    Snapshots& snapshots;
+    LogState& state;
+    SlowPathFlags& flags;
+    const std::string& run_id;  // of the stream, too, until there is one
+  };
+  struct Counts {
+    uint64_t full = 0;
+    uint64_t partial = 0;
+    uint64_t refused_partial = 0;
+  };
+
+  explicit Replicas(const Uses& uses);
+  ~Replicas();
+
+  // The files that were loaded have said up to where the data are those of a stream. This server
+  // goes on from there, as another history: a replica that has no more than the files need not
+  // begin anew.
+  void TakeUp(const StreamPosition& loaded);
+
+  // --- the handshake
+  // What the session says of itself, from its first REPLCONF on.
+  Replica& Introduce(Session& session);
+  // PSYNC `id` `offset`: it is a replica from now on. Requires: it is a client.
+  void Sync(Session& session, std::string_view id, int64_t offset);
+  // SYNC, from those who know no offsets.
+  void SyncSilently(Session& session);
+  // REPLCONF ACK `offset` [FACK `synced`].
+  void Acknowledged(Session& session, int64_t offset, int64_t synced);
+
+  // --- WAIT
+  // Up to which turn so many replicas have everything; TurnGate::kNoTurn: there are not so many.
+  uint64_t TurnsAt(uint32_t replicas) const;
+  // How many have all of this turn.
+  size_t CountWith(uint64_t turn) const;
+  // In this turn all are asked to acknowledge what they have.
+  void WantAcks() { wants_acks_ = true; }
+
+  // --- turns
+  // Before the turn gets its number, and before outputs are sent.
+  void EndTurn() {
+    if (stream_.is_open() || wants_sync_) [[unlikely]]
+      FeedAll();
+  }
+  // Something can be put into a replica's output at once.
+  bool any_to_feed() const;
+  void EverySecond();
+  // The session ends.
+  void Forget(Session& session);
+
+  // min-replicas-to-write or min-replicas-max-lag has changed.
+  void NoteGood();
+
+  // --- as they are seen: in the order in which they came
+  const std::vector<SessionId>& all() const { return replicas_; }
+  const Replica* Find(SessionId id) const;
+  std::string IpOf(const Session& session) const;
+  std::string AddressOf(const Session& session) const;  // with its port
+  int64_t LagSeconds(const Replica& replica) const;
+  size_t good() const;  // online, and heard of within min-replicas-max-lag
+  const ReplicationIds& ids() const { return ids_; }
+  const ReplicationStream& stream() const { return stream_; }
+  const Counts& counts() const { return counts_; }
+  void ResetStatistics() { counts_ = {}; }
+  uint64_t sent_bytes() const { return sent_bytes_; }
+  size_t memory() const { return stream_.memory(); }
+
+ private:
+  static std::string NewId(Host& host);
+  void OpenStream();
+  void BeginWantedSync();
+  void CloseIdleStream();
+  Replica& Adopt(Session& session);
+  void Continue(Session& session, Replica& replica, int64_t offset);
+  void AwaitImage(Session& session, Replica& replica);
+  void LogRefusal(ResyncAnswer answer, const Session& session, std::string_view id, int64_t offset);
+  void SetPhase(Replica& replica, ReplicaPhase phase);
+
+  // --- images
+  void BeginSync(bool for_redis);
+  void BeginDueSyncs();
+  void ImageBegun(uint64_t sync);
+
+  // --- feeding
+  void FeedAll();
+  void TakeFromStream();
+  bool Feed(Session& session, Replica& replica);
+  bool FailImage(Session& session);
+  bool FeedImage(Session& session, Replica& replica);
+  void FinishImage(Session& session, Replica& replica);
+  static bool HasImageAtHand(const Replica& replica);
+  bool FeedStream(Session& session, Replica& replica);
+  void Say(Session& session, std::string_view bytes);
+  void CheckBacklog(Session& session, const Replica& replica);
+
+  // --- seconds
+  bool IsOverdue(const Replica& replica) const;
+  void KeepAwake(Session& session, const Replica& replica);
+  void ForgetWhatAllHave();
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const SessionId id : replicas_) {
+      if (Session* const session = on_.clients.Find(id)) visit(*session, *ReplicaOf(*session));
+    }
+  }
+  void Log(LogLevel level, std::string_view line) const { on_.host.Log(level, line); }
+
+  const Uses on_;
+  ReplicationIds ids_;
+  ReplicationStream stream_;
+  ReplicaTurns turns_;
+  std::vector<SessionId> replicas_;
+  Counts counts_;
+  uint64_t syncs_ = 0;       // images that were asked for
+  uint64_t sent_bytes_ = 0;  // to replicas
+  int64_t pinged_ms_ = 0;
+  int64_t deserted_ms_ = -1;  // since then there is no replica; -1: there is one, or no stream
+  bool wants_acks_ = false;
+  bool wants_sync_ = false;  // one came that may have its image at once
+};
+
+}  // namespace sluice

@@ -1,0 +1,196 @@
+// What replicas are sent, for replicas.h: images, made for all that wait, and the stream.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "server/replication/replicas.h"
+
+namespace sluice {
+
+// --- images
+
+// Those that wait are given an image together, when the first of them has waited long enough for
+// others.
+void Replicas::BeginDueSyncs() {
+  const Settings& settings = on_.config.settings();
+  for (const bool for_redis : {true, false}) {
+    int64_t waiting = 0;
+    int64_t longest_ms = -1;
+    bool is_delayed = settings.repl_diskless_sync;
+    ForEach([&](Session&, const Replica& replica) {
+      if (replica.phase != ReplicaPhase::kWaits || replica.sync != 0) return;
+      if (replica.is_sluice == for_redis) return;
+      ++waiting;
+      longest_ms = std::max(longest_ms, on_.clock.now().ms() - replica.since_ms);
+      is_delayed &= replica.takes_eof;
+    });
+    const int64_t most = settings.repl_diskless_sync_max_replicas;
+    const bool is_due = !is_delayed || (most > 0 && waiting >= most) ||
+                        longest_ms >= settings.repl_diskless_sync_delay * 1000;
+    if (waiting > 0 && is_due) BeginSync(for_redis);
+  }
+}
+
+void Replicas::BeginSync(bool for_redis) {
+  const uint64_t sync = ++syncs_;
+  Log(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: replicas sockets");
+  std::unique_ptr<SnapshotSpool> spool = on_.snapshots.NewSpool();
+  ForEach([&](Session&, Replica& replica) {
+    if (replica.phase != ReplicaPhase::kWaits || replica.sync != 0) return;
+    if (replica.is_sluice == for_redis) return;
+    replica.sync = sync;
+    replica.image = spool->NewReader();
+  });
+  on_.snapshots.Enqueue({.spool = std::move(spool), .for_redis = for_redis, .begun = [this, sync] {
+                           ImageBegun(sync);
+                         }});
+}
+
+// At the end of a turn, all of which is in the stream.
+void Replicas::ImageBegun(uint64_t sync) {
+  stream_.EndTurn();
+  stream_.BeginFullSync();
+  const int64_t end = stream_.end();
+  ForEach([&](Session& session, Replica& replica) {
+    if (replica.sync != sync || replica.phase != ReplicaPhase::kWaits) return;
+    if (!replica.is_silent) Say(session, Concat("+FULLRESYNC ", ids_.id(), " ", end, "\r\n"));
+    if (replica.takes_eof && !replica.is_silent && on_.config.settings().repl_diskless_sync)
+      replica.end_mark = NewId(on_.host);
+    replica.place.emplace(*stream_.backlog(), end + 1);
+    SetPhase(replica, ReplicaPhase::kTakesImage);
+  });
+}
+
+// The first replica opens the stream, between two commands.
+void Replicas::BeginWantedSync() {
+  wants_sync_ = false;
+  if (!stream_.is_open()) {
+    ids_.Replace(NewId(on_.host));
+    OpenStream();
+  }
+  BeginDueSyncs();
+}
+
+// --- feeding
+
+void Replicas::FeedAll() {
+  if (wants_sync_ && !on_.effects.in_command()) BeginWantedSync();
+  if (!stream_.is_open()) return;
+  if (std::exchange(wants_acks_, false) && !replicas_.empty()) stream_.AskForAcks();
+  TakeFromStream();
+  ForEach([this](Session& session, Replica& replica) {
+    if (session.close == CloseMode::kNow) return;
+    while (Feed(session, replica)) {
+    }
+    CheckBacklog(session, replica);
+  });
+  stream_.backlog()->Trim();
+}
+
+// What was told so far becomes bytes of the backlog, and the files may say so.
+void Replicas::TakeFromStream() {
+  stream_.EndTurn();
+  on_.state.stream = StreamPosition{.id = *ReplicationId::Of(ids_.id()), .offset = stream_.end()};
+}
+
+// Puts one more piece into its output. False: it has no room, or there is none at hand.
+bool Replicas::Feed(Session& session, Replica& replica) {
+  if (session.output.bytes() >= kAheadBytes) return false;
+  if (replica.image && replica.image->fault() != 0) return FailImage(session);
+  if (replica.phase == ReplicaPhase::kTakesImage) return FeedImage(session, replica);
+  return replica.phase == ReplicaPhase::kOnline && FeedStream(session, replica);
+}
+
+// It comes back, and asks again.
+bool Replicas::FailImage(Session& session) {
+  Log(LogLevel::kWarning,
+      Concat("Synchronization with replica ", AddressOf(session), " failed: there is no image"));
+  on_.clients.Close(session, CloseMode::kNow);
+  on_.clients.QueueSend(session);
+  return false;
+}
+
+bool Replicas::FeedImage(Session& session, Replica& replica) {
+  SpoolReader& image = *replica.image;
+  if (!replica.is_begun) {
+    const std::optional<uint64_t> total = image.total();
+    if (replica.end_mark.empty() && !total) return false;
+    replica.is_begun = true;
+    Say(session, replica.end_mark.empty() ? Concat("$", *total, "\r\n")
+                                          : Concat("$EOF:", replica.end_mark, "\r\n"));
+  }
+  if (image.is_at_end()) {
+    FinishImage(session, replica);
+    return true;
+  }
+  const std::string_view piece = image.Peek().substr(0, kAheadBytes - session.output.bytes());
+  if (piece.empty()) return false;
+  Say(session, piece);
+  image.Consume(piece.size());
+  replica.since_ms = on_.clock.now().ms();
+  return true;
+}
+
+// Behind an image without a length nothing may follow until the replica has said that it is
+// through: it could not tell the two apart.
+void Replicas::FinishImage(Session& session, Replica& replica) {
+  const bool has_mark = !replica.end_mark.empty();
+  if (has_mark) Say(session, replica.end_mark);
+  replica.image.reset();
+  if (replica.wants_image_alone) {
+    on_.clients.Close(session, CloseMode::kAfterReply);
+    on_.clients.QueueSend(session);
+  }
+  SetPhase(replica, has_mark ? ReplicaPhase::kAwaitsAck : ReplicaPhase::kOnline);
+  if (!has_mark) {
+    Log(LogLevel::kNotice,
+        Concat("Synchronization with replica ", AddressOf(session), " succeeded"));
+  }
+}
+
+bool Replicas::FeedStream(Session& session, Replica& replica) {
+  const std::string_view piece = replica.place->Take(kAheadBytes - session.output.bytes());
+  if (piece.empty()) return false;
+  Say(session, piece);
+  return true;
+}
+
+// Past the session's sink, which refuses answers.
+void Replicas::Say(Session& session, std::string_view bytes) {
+  session.output.Append(bytes);
+  sent_bytes_ += bytes.size();
+  on_.clients.QueueSend(session);
+}
+
+// All that waits for it counts.
+void Replicas::CheckBacklog(Session& session, const Replica& replica) {
+  if (!replica.place) return;
+  session.rare.Make().waiting_beside = replica.place->behind();
+  on_.clients.CheckOutputLimit(session);
+  if (session.close == CloseMode::kNow) on_.clients.QueueSend(session);
+}
+
+// Whether FeedImage would go on.
+bool Replicas::HasImageAtHand(const Replica& replica) {
+  SpoolReader& image = *replica.image;
+  if (image.is_at_end()) return true;
+  if (!replica.is_begun && replica.end_mark.empty() && !image.total()) return false;
+  return !image.Peek().empty();
+}
+
+bool Replicas::any_to_feed() const {
+  bool any = false;
+  ForEach([&any](const Session& session, const Replica& replica) {
+    if (session.output.bytes() >= kAheadBytes / 2 || session.close == CloseMode::kNow) return;
+    any |= replica.phase == ReplicaPhase::kOnline && replica.place->behind() > 0;
+    any |= replica.image && replica.image->fault() != 0;
+    any |= replica.phase == ReplicaPhase::kTakesImage && HasImageAtHand(replica);
+  });
+  return any;
+}
+
+}  // namespace sluice

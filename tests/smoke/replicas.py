@@ -1,0 +1,202 @@
+#!/usr/bin/python3
+"""redis-server follows Sluice, and another redis-server follows that one: what Redis can hold is on all, however often
+links are cut.
+
+  replicas.py [--server program] [--seconds 5] [test ...]      --seconds 600: as long as a campaign
+"""
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from server import REDIS, Server, first_seed  # noqa: E402
+from smoke import Chosen, client, info, run_tests, until  # noqa: E402
+
+SECONDS = 5
+MASTER = ("--repl-diskless-sync-delay", "0", "--repl-backlog-size", "64mb")
+KEYS = [f"key{number}" for number in range(40)]
+OWN = [f"own{number}" for number in range(8)]  # of types that Redis does not have
+
+
+def master(*options):
+    return Server(Chosen.program, MASTER + options, tcp=True)
+
+
+def follower(leader, *options):
+    return Server(REDIS, ("--replicaof", f"127.0.0.1 {leader.port}", "--repl-timeout", "20", *options), tcp=True)
+
+
+def number(connection, section, field):
+    return int(info(connection, section)[field.encode()])
+
+
+def is_up(connection):
+    return info(connection, "replication").get(b"master_link_status") == b"up"
+
+
+def offset(connection):
+    return number(connection, "replication", "master_repl_offset")
+
+
+def has_caught_up(leader, behind):
+    return is_up(behind) and offset(behind) == offset(leader)
+
+
+def contents(connection, names):
+    """Values by their digests, and moments of end, of these keys in both databases."""
+    found = {}
+    for db in "0", "1":
+        connection.call("SELECT", db)
+        for name in names:
+            if connection.call("EXISTS", name)[1] == 1 or connection.call("EXISTS", name)[1] == "1":
+                found[db, name] = (connection.call("DEBUG", "DIGEST-VALUE", name), connection.call("PEXPIRETIME", name))
+    connection.call("SELECT", "0")
+    return found
+
+
+def compare(leader, *followers):
+    """At rest: the same on all."""
+    for behind in followers:
+        until(lambda: has_caught_up(leader, behind), "it has caught up")  # noqa: B023
+    expected = contents(leader, KEYS)
+    for behind in followers:
+        assert contents(behind, KEYS) == expected, "the data differ"
+        assert number(behind, "stats", "unexpected_error_replies") == 0, "a command was refused"
+        for db in "0", "1":
+            behind.call("SELECT", db)
+            assert set(behind.call("KEYS", "*")[1] or ()) <= {("$", name.encode()) for name in KEYS}
+        behind.call("SELECT", "0")
+
+
+def requests(chance):
+    """A few requests, which belong together."""
+    key, other = chance.sample(KEYS, 2)
+    own = chance.choice(OWN)
+    value, field = str(chance.randrange(1000)), f"f{chance.randrange(5)}"
+    ms = str(chance.choice((1, 50, 5_000, 100_000)))
+    return chance.choice((
+        [("SET", key, value)], [("SET", key, value, "PX", ms)], [("SET", key, value, "NX", "PX", ms)],
+        [("SET", key, value, "KEEPTTL")], [("INCR", key)], [("APPEND", key, value)], [("GETDEL", key)],
+        [("PEXPIRE", key, ms)], [("PERSIST", key)], [("DEL", key, other)], [("RENAME", key, other)],
+        [("COPY", key, other, "REPLACE")], [("COPY", key, other, "DB", "1", "REPLACE")], [("MOVE", key, "1")],
+        [("DEL", key), ("RPUSH", key, value, "b", "c"), ("LPOP", key)], [("LPUSH", key, value)],
+        [("DEL", key), ("HSET", key, field, value), ("HPEXPIRE", key, ms, "FIELDS", "1", field)],
+        [("HINCRBY", key, field, "3")], [("HDEL", key, field)],
+        [("DEL", key), ("SADD", key, value, "x", "y"), ("SPOP", key)], [("ZADD", key, value, field)],
+        [("XADD", key, "*", field, value)], [("PFADD", key, value)], [("SETBIT", key, value, "1")],
+        [("MULTI",), ("SET", key, value), ("INCR", other), ("LIMIT.TAKE", own, "WINDOW", "5", ms), ("EXEC",)],
+        [("EVAL", "redis.call('set', KEYS[1], ARGV[1]) return redis.call('incr', KEYS[1])", "1", key, value)],
+        [("MSETEX", "2", key, value, other, value, "PX", ms)], [("PUBLISH", "channel", value)],
+        [("LIMIT.TAKE", own, "GCRA", "5", ms)], [("LOCK.ACQUIRE", own, "me", "LEASE", ms)], [("DEL", own)],
+        [("RENAME", own, key), ("DEL", key)], [("SELECT", "1")], [("SELECT", "0")], [("SWAPDB", "0", "1")],
+        [("GET", key)], [("SORT", key, "ALPHA", "STORE", other)],
+    ))
+
+
+def work(connection, chance, seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for request in requests(chance):
+            connection.call(*request)
+    connection.call("SELECT", "0")
+
+
+def test_a_redis_server_has_all_that_redis_can_hold():
+    chance = random.Random(first_seed())
+    with master() as leader:
+        writer = client(leader)
+        work(writer, chance, 1)
+        with follower(leader) as near, follower(near) as far:
+            near_client, far_client = client(near), client(far)
+            until(lambda: is_up(near_client) and is_up(far_client), "both have a full sync")
+            compare(writer, near_client, far_client)
+            work(writer, chance, 1)
+            compare(writer, near_client, far_client)
+            assert number(writer, "stats", "sync_full") == 1
+
+
+def test_links_that_are_cut_cost_no_full_sync():
+    chance = random.Random(first_seed() + 1)
+    with master() as leader, follower(leader) as near, follower(near, "--repl-backlog-size", "64mb") as far:
+        writer, near_client, far_client = client(leader), client(near), client(far)
+        until(lambda: is_up(near_client) and is_up(far_client), "both have a full sync")
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            work(writer, chance, 0.3)
+            which = chance.randrange(3)
+            (writer, near_client, far_client)[which].call("CLIENT", "KILL", "TYPE", ("replica", "master", "master")[which])
+            if chance.randrange(4) == 0:
+                compare(writer, near_client, far_client)
+        compare(writer, near_client, far_client)
+        assert number(writer, "stats", "sync_full") == 1, info(writer, "stats")
+        assert number(writer, "stats", "sync_partial_ok") > 0
+
+
+def test_wait_and_min_replicas():
+    with master("--min-replicas-to-write", "1") as leader:
+        writer = client(leader)
+        assert writer.call("SET", "k", "v") == ("-", b"NOREPLICAS Not enough good replicas to write.")
+        with follower(leader) as near:
+            until(lambda: writer.call("SET", "k", "v")[0] == "+", "there is one")
+            assert int(writer.call("WAIT", "1", "20000")[1]) == 1
+            assert client(near).call("GET", "k") == ("$", b"v")
+            role = writer.call("ROLE")[1]
+            assert role[0] == ("$", b"master") and len(role[2][1]) == 1, role
+
+
+def test_redis_cli_fetches_a_file():
+    with master() as leader, tempfile.TemporaryDirectory() as folder:
+        writer = client(leader)
+        writer.call("SET", "k", "v")
+        writer.call("LOCK.ACQUIRE", "lock", "me", "LEASE", "60000")
+        path = folder + "/fetched.rdb"
+        subprocess.run(("redis-cli", "-p", str(leader.port), "--rdb", path), check=True, capture_output=True)
+        checked = subprocess.run(("redis-check-rdb", path), capture_output=True, text=True, check=True)
+        assert "1 keys read" in checked.stdout, checked.stdout
+
+
+def test_a_restart_costs_no_full_sync():
+    with master("--appendonly", "yes") as leader, follower(leader) as near:
+        writer, near_client = client(leader), client(near)
+        writer.call("SET", "key1", "v")
+        until(lambda: is_up(near_client), "it has a full sync")
+        compare(writer, near_client)
+        before = info(writer, "replication")
+        try:
+            writer.call("SHUTDOWN")
+        except (OSError, EOFError):
+            pass
+        leader.process.wait()
+        leader.start()
+        writer = client(leader)
+        writer.call("SET", "key2", "w")
+        until(lambda: is_up(near_client), "it is back")
+        compare(writer, near_client)
+        after = info(writer, "replication")
+        assert after[b"master_replid2"] == before[b"master_replid"], after
+        assert number(writer, "stats", "sync_full") == 0 and number(writer, "stats", "sync_partial_ok") == 1
+
+
+def test_a_crash_never_leaves_a_silent_difference():
+    chance = random.Random(first_seed() + 2)
+    with master("--appendonly", "yes", "--appendfsync", "everysec") as leader, follower(leader) as near:
+        near_client = client(near)
+        for _ in range(3):
+            writer = client(leader)
+            until(lambda: is_up(near_client), "it follows")
+            work(writer, chance, 0.5)
+            leader.restart()  # kill -9
+            writer = client(leader)
+            until(lambda: is_up(near_client), "it is back")
+            compare(writer, near_client)
+
+
+if __name__ == "__main__":
+    if "--seconds" in sys.argv:
+        at = sys.argv.index("--seconds")
+        SECONDS = float(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    sys.exit(run_tests(__doc__, globals()))

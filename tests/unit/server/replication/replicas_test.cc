@@ -1,0 +1,328 @@
+// Replicas as a made-up one sees them: what it is answered, sent and asked, and what clients of the
+// server see of it.
+#include "server/replication/replicas.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/request_writer.h"
+#include "tests/support/engine_fixture.h"
+
+namespace sluice {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string Request(const std::vector<std::string_view>& words) {
+  std::string bytes;
+  AppendRequest(bytes, words);
+  return bytes;
+}
+
+class ReplicasTest : public EngineFixture {
+ protected:
+  ReplicasTest() { Set("repl-diskless-sync-delay", "0"); }
+
+  void Set(const std::string& option, const std::string& value) {
+    ASSERT_EQ(Run({"CONFIG", "SET", option, value}).ToText(), "+OK");
+  }
+  std::string Field(const std::string& name) {
+    const std::string info = "\n" + Run({"INFO", "ALL"}).text;
+    const size_t at = info.find("\n" + name + ":");
+    if (at == std::string::npos) return "";
+    const size_t begin = at + name.size() + 2;
+    return info.substr(begin, info.find('\r', begin) - begin);
+  }
+  // A replica that takes images without a length, as redis-server does.
+  TestClient& NewReplica(std::string_view ability = "eof") {
+    TestClient& replica = Connect();
+    replica.Run({"REPLCONF", "listening-port", "6380"});
+    replica.Run({"REPLCONF", "capa", std::string(ability), "capa", "psync2"});
+    return replica;
+  }
+  // What it is sent for PSYNC `id` `offset`.
+  std::string Sync(TestClient& replica, std::string_view id = "?", std::string_view offset = "-1") {
+    replica.SendBytes(Request({"PSYNC", id, offset}));
+    server().Settle();
+    return replica.TakeBytes();
+  }
+  std::string Sent(TestClient& replica) {
+    server().Settle();
+    return replica.TakeBytes();
+  }
+  void Acknowledge(TestClient& replica, int64_t offset) {
+    replica.SendBytes(Request({"REPLCONF", "ACK", std::to_string(offset)}));
+    server().Settle();
+  }
+  int64_t end() { return engine().part<Replicas>().stream().end(); }
+  std::string id() { return engine().part<Replicas>().ids().id(); }
+  // One that has all, and is sent the stream.
+  TestClient& OnlineReplica() {
+    TestClient& replica = NewReplica();
+    Sync(replica);
+    Acknowledge(replica, end());
+    replica.TakeBytes();
+    return replica;
+  }
+};
+
+TEST_F(ReplicasTest, AFullSyncIsALineAnImageAndTheStreamBehindAnAck) {
+  Run({"SET", "before", "image"});
+  TestClient& replica = NewReplica();
+  const std::string sent = Sync(replica);
+  EXPECT_THAT(sent, StartsWith("+FULLRESYNC " + id() + " " + std::to_string(end()) + "\r\n$EOF:"));
+  const std::string mark = sent.substr(sent.find("$EOF:") + 5, 40);
+  EXPECT_THAT(sent, HasSubstr("\r\nREDIS0010"));
+  EXPECT_THAT(sent, EndsWith(mark));
+  EXPECT_THAT(Field("slave0"), HasSubstr("port=6380,state=wait_bgsave,offset=0"));
+  Run({"SET", "behind", "1"});
+  EXPECT_EQ(Sent(replica), "");
+  Acknowledge(replica, 0);
+  EXPECT_THAT(Sent(replica), EndsWith(Request({"SELECT", "0"}) + Request({"SET", "behind", "1"})));
+  EXPECT_THAT(Field("slave0"), HasSubstr("state=online,offset=0,lag=0"));
+  EXPECT_EQ(Field("sync_full"), "1");
+}
+
+TEST_F(ReplicasTest, WithoutEofTheLengthStandsInFront) {
+  TestClient& replica = NewReplica("something-new");
+  Run({"SET", "k", "v"});
+  const std::string sent = Sync(replica);
+  const size_t begin = sent.find("\r\n$") + 3;
+  const size_t end = sent.find("\r\n", begin);
+  EXPECT_EQ(std::stoul(sent.substr(begin, end - begin)), sent.size() - end - 2);
+  Run({"SET", "k", "w"});
+  EXPECT_THAT(Sent(replica), EndsWith(Request({"SET", "k", "w"})));
+}
+
+TEST_F(ReplicasTest, ReplicasOfOneKindShareAnImage) {
+  Set("repl-diskless-sync-delay", "5");
+  TestClient& first = NewReplica();
+  TestClient& second = NewReplica();
+  EXPECT_EQ(Sync(first), "");
+  AdvanceTime(2000);
+  EXPECT_EQ(Sync(second), "");
+  AdvanceTime(4000);
+  const std::string one = Sent(first);
+  EXPECT_THAT(one, HasSubstr("+FULLRESYNC"));
+  EXPECT_THAT(Sent(second), HasSubstr("+FULLRESYNC"));
+  EXPECT_EQ(one[0], '\n') << "it was kept awake meanwhile";
+}
+
+TEST_F(ReplicasTest, OneThatComesBackGoesOnWhereItWas) {
+  TestClient& replica = OnlineReplica();
+  Run({"SET", "k", "1"});
+  const std::string seen = Sent(replica);
+  const int64_t had = end();
+  replica.Disconnect();
+  Run({"SET", "k", "2"});
+  TestClient& back = NewReplica();
+  EXPECT_EQ(Sync(back, id(), std::to_string(had + 1)),
+            "+CONTINUE " + id() + "\r\n" + Request({"SET", "k", "2"}));
+  EXPECT_EQ(Field("sync_partial_ok"), "1");
+  TestClient& stranger = NewReplica();
+  EXPECT_THAT(Sync(stranger, std::string(40, 'f'), std::to_string(had + 1)),
+              StartsWith("+FULLRESYNC"));
+  EXPECT_EQ(Field("sync_partial_err"), "1");
+}
+
+TEST_F(ReplicasTest, AnswersNothingToAReplica) {
+  TestClient& replica = OnlineReplica();
+  replica.SendBytes(Request({"PING"}));
+  server().Settle();
+  EXPECT_TRUE(replica.closed());
+  EXPECT_EQ(Field("connected_slaves"), "0");
+}
+
+TEST_F(ReplicasTest, WithoutAnImageOneIsClosedAndMayComeBack) {
+  Set("repl-diskless-sync-delay", "5");
+  TestClient& replica = NewReplica();
+  Sync(replica);
+  Set("snapshot-memory-max", "1mb");
+  Set("rdbcompression", "no");
+  for (int i = 0; i < 200; ++i) Run({"SET", "k" + std::to_string(i), std::string(10'000, 'x')});
+  server().disk().write_fault = ENOSPC;
+  replica.set_reading(false);  // so that more waits for it than may be in memory
+  AdvanceTime(6'000);
+  EXPECT_TRUE(replica.closed());
+  EXPECT_EQ(Field("connected_slaves"), "0");
+  server().disk().write_fault = 0;
+  Set("repl-diskless-sync-delay", "0");
+  EXPECT_THAT(Sync(NewReplica()), StartsWith("+FULLRESYNC"));
+}
+
+TEST_F(ReplicasTest, AnIdIsNoTextForTheLog) {
+  OnlineReplica();
+  Sync(NewReplica(), "evil\r\n" + std::string(100'000, 'x'), "1");
+  for (const std::string& line : server().log()) {
+    EXPECT_LT(line.size(), 300u);
+    EXPECT_EQ(line.find('\n'), line.npos);
+  }
+}
+
+TEST_F(ReplicasTest, RefusesWordsAsRedis) {
+  TestClient& replica = Connect();
+  EXPECT_EQ(replica.Run({"REPLCONF", "a"}).ToText(), "-ERR syntax error");
+  EXPECT_EQ(replica.Run({"REPLCONF", "foo", "bar"}).ToText(),
+            "-ERR Unrecognized REPLCONF option: foo");
+  EXPECT_EQ(replica.Run({"REPLCONF", "listening-port", "x"}).ToText(),
+            "-ERR value is not an integer or out of range");
+  EXPECT_EQ(replica.Run({"PSYNC", "?", "x"}).ToText(),
+            "-ERR value is not an integer or out of range");
+}
+
+TEST_F(ReplicasTest, WaitEndsWhenReplicasHaveWhatWasWritten) {
+  TestClient& replica = OnlineReplica();
+  Run({"SET", "k", "v"});
+  TestClient& writer = Connect();
+  writer.SendBytes(Request({"SET", "k", "w"}) + Request({"WAIT", "1", "0"}));
+  EXPECT_THAT(Sent(replica), EndsWith(Request({"REPLCONF", "GETACK", "*"})));
+  EXPECT_EQ(writer.TakeBytes(), "+OK\r\n");
+  Acknowledge(replica, end() - 200);
+  EXPECT_EQ(writer.TakeBytes(), "");
+  Acknowledge(replica, end());
+  EXPECT_EQ(writer.TakeBytes(), ":1\r\n");
+  writer.SendBytes(Request({"SET", "k", "x"}) + Request({"WAIT", "2", "100"}));
+  server().Settle();
+  writer.TakeBytes();
+  Acknowledge(replica, end());
+  AdvanceTime(200);
+  EXPECT_EQ(writer.TakeBytes(), ":1\r\n") << "one of two had it";
+  EXPECT_EQ(Run({"WAIT", "0", "0"}).ToText(), ":1");
+}
+
+TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
+  TestClient& replica = OnlineReplica();
+  Acknowledge(replica, INT64_MAX);
+  EXPECT_THAT(Field("slave0"), HasSubstr("offset=" + std::to_string(end())));
+  Run({"SET", "k", "v"});
+  EXPECT_EQ(Run({"WAIT", "0", "0"}).ToText(), ":0");
+}
+
+TEST_F(ReplicasTest, WithTooFewNothingIsWritten) {
+  Set("min-replicas-to-write", "1");
+  const std::string refused = "-NOREPLICAS Not enough good replicas to write.";
+  EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), refused);
+  EXPECT_EQ(Run({"GET", "k"}).ToText(), "(nil)");
+  EXPECT_EQ(Run({"EVAL", "return redis.call('GET', 'k')", "0"}).ToText(), "(nil)");
+  TestClient& replica = OnlineReplica();
+  EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), "+OK");
+  EXPECT_EQ(Field("min_slaves_good_slaves"), "1");
+  AdvanceTime(12'000);  // it says nothing meanwhile
+  EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), refused);
+  Acknowledge(replica, end());
+  AdvanceTime(1'000);
+  EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), "+OK");
+}
+
+TEST_F(ReplicasTest, MayLagAsLongAsIsSaid) {
+  Set("min-replicas-to-write", "1");
+  Set("min-replicas-max-lag", "30");
+  OnlineReplica();
+  AdvanceTime(12'000);
+  EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), "+OK");
+  Set("min-replicas-max-lag", "5");
+  EXPECT_THAT(Run({"SET", "k", "v"}).ToText(), StartsWith("-NOREPLICAS"));
+}
+
+TEST_F(ReplicasTest, OneThatSaysNothingIsClosed) {
+  Set("repl-timeout", "20");
+  TestClient& replica = OnlineReplica();
+  AdvanceTime(18'000);
+  EXPECT_FALSE(replica.closed());
+  AdvanceTime(4'000);
+  EXPECT_TRUE(replica.closed());
+  EXPECT_EQ(Field("connected_slaves"), "0");
+}
+
+TEST_F(ReplicasTest, ArePingedInThePeriodThatIsSaid) {
+  TestClient& replica = OnlineReplica();
+  Set("repl-ping-replica-period", "3");
+  AdvanceTime(9'000);
+  const std::string sent = Sent(replica);
+  int pings = 0;
+  for (size_t at = 0; (at = sent.find(Request({"ping"}), at)) != sent.npos; ++at) ++pings;
+  EXPECT_EQ(pings, 3);
+}
+
+TEST_F(ReplicasTest, WithoutDisklessSyncTheLengthStandsInFrontAndNobodyWaits) {
+  Set("repl-diskless-sync", "no");
+  Set("repl-diskless-sync-delay", "100");
+  EXPECT_THAT(Sync(NewReplica()), testing::ContainsRegex("FULLRESYNC [^\r]*\r\n\\$[0-9]"));
+}
+
+TEST_F(ReplicasTest, SoManyWaitNoLonger) {
+  Set("repl-diskless-sync-delay", "100");
+  Set("repl-diskless-sync-max-replicas", "2");
+  TestClient& first = NewReplica();
+  EXPECT_EQ(Sync(first), "");
+  EXPECT_THAT(Sync(NewReplica()), StartsWith("+FULLRESYNC"));
+  EXPECT_THAT(Sent(first), StartsWith("+FULLRESYNC"));
+}
+
+TEST_F(ReplicasTest, TheBacklogKeepsWhatItsSizeSays) {
+  Set("repl-backlog-size", "20000");
+  TestClient& replica = OnlineReplica();
+  const int64_t had = end();
+  replica.Disconnect();
+  for (int i = 0; i < 100; ++i) Run({"SET", "k", std::string(1000, 'x')});
+  EXPECT_LT(std::stoi(Field("repl_backlog_histlen")), 60'000);
+  EXPECT_THAT(Sync(NewReplica(), id(), std::to_string(had + 1)), StartsWith("+FULLRESYNC"));
+  Set("repl-backlog-size", "200000");
+  AdvanceTime(1'000);
+  for (int i = 0; i < 150; ++i) Run({"SET", "k", std::string(1000, 'x')});
+  EXPECT_GT(std::stoi(Field("repl_backlog_histlen")), 150'000);
+}
+
+TEST_F(ReplicasTest, OneThatDoesNotReadCostsAPlaceUntilItLacksTooMuch) {
+  Set("client-output-buffer-limit", "replica 2mb 0 0");
+  TestClient& slow = OnlineReplica();
+  TestClient& other = OnlineReplica();
+  slow.set_reading(false);
+  const std::string text(100'000, 'x');
+  for (int i = 0; i < 15; ++i) Run({"SET", "k" + std::to_string(i), text});
+  EXPECT_FALSE(slow.closed());
+  EXPECT_LE(engine().Find(slow.id())->output.bytes(), Replicas::kAheadBytes);
+  for (int i = 0; i < 10; ++i) Run({"SET", "k" + std::to_string(i), text});
+  EXPECT_TRUE(slow.closed());
+  EXPECT_FALSE(other.closed());
+}
+
+TEST_F(ReplicasTest, ABacklogWithoutReplicasEnds) {
+  Set("repl-backlog-ttl", "10");
+  TestClient& replica = OnlineReplica();
+  const std::string before = id();
+  replica.Disconnect();
+  EXPECT_EQ(Field("repl_backlog_active"), "1");
+  AdvanceTime(15'000);
+  EXPECT_EQ(Field("repl_backlog_active"), "0");
+  EXPECT_NE(id(), before);
+}
+
+TEST_F(ReplicasTest, ASluiceIsToldTheTimeAndGetsLocks) {
+  Run({"LOCK.ACQUIRE", "lock", "owner", "LEASE", "60000"});
+  TestClient& redis = NewReplica();
+  EXPECT_THAT(Sync(redis), testing::Not(HasSubstr("owner")));
+  TestClient& sluice = NewReplica("sluice");
+  EXPECT_THAT(Sync(sluice), HasSubstr("owner"));
+  AdvanceTime(1000);
+  EXPECT_THAT(Sent(sluice), HasSubstr("SLUICE1 H "));
+}
+
+TEST_F(ReplicasTest, RoleNamesThoseThatAreOnline) {
+  NewReplica();
+  OnlineReplica();
+  const Reply role = Run({"ROLE"});
+  ASSERT_EQ(role.elements.size(), 3u);
+  EXPECT_EQ(role.elements[1].integer, end());
+  ASSERT_EQ(role.elements[2].elements.size(), 1u);
+  EXPECT_EQ(role.elements[2].elements[0].elements[1].text, "6380");
+}
+
+}  // namespace
+}  // namespace sluice
