@@ -2,7 +2,7 @@
 """redis-server follows Sluice, and another redis-server follows that one: what Redis can hold is on all, however often
 links are cut.
 
-  replicas.py [--server program] [--seconds 5] [test ...]      --seconds 600: as long as a campaign
+  replicas.py [--server program] [--seconds 3] [test ...]      --seconds 600: as long as a campaign
 """
 import pathlib
 import random
@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from server import REDIS, Server, first_seed  # noqa: E402
 from smoke import Chosen, client, info, run_tests, until  # noqa: E402
 
-SECONDS = 5
+SECONDS = 3
 MASTER = ("--repl-diskless-sync-delay", "0", "--repl-backlog-size", "64mb")
 KEYS = [f"key{number}" for number in range(40)]
 OWN = [f"own{number}" for number in range(8)]  # of types that Redis does not have
