@@ -212,8 +212,10 @@ Course CourseBeside(Beside beside, int disk_every) {
   for (int i = 0; snapshots.busy() && i < 4000; ++i) {
     const std::string number = std::to_string(i * 7 % 400);
     const bool is_large = i % 3 == 0;
-    server.engine().Receive(other.id(), is_large ? "HSET hash " + number + " new\r\n"
-                                                 : "SET key:" + number + " new\r\n");
+    // It lies there until its turn has run.
+    const std::string request =
+        is_large ? "HSET hash " + number + " new\r\n" : "SET key:" + number + " new\r\n";
+    server.engine().Receive(other.id(), request);
     int turns = 0;
     do {
       run_turn();
