@@ -74,7 +74,7 @@ TEST(EnvelopeTest, WhatIsWrittenIsRead) {
 }
 
 TEST(EnvelopeTest, AnEffectMayHoldAnyBytes) {
-  const std::string_view words[] = {"HPERSIST", std::string_view("a\0\r\n$3\r\n b", 12), ""};
+  const std::string_view words[] = {"HPERSIST", std::string_view("a\0\r\n$3\r\n b", 10), ""};
   std::string bytes;
   AppendEffectEnvelope(bytes, words);
   const std::string argument = ArgumentOf(bytes);
