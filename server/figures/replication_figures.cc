@@ -26,17 +26,13 @@ std::string_view StateOf(const Replica& replica) {
 
 void WriteReplicas(From from, InfoText& text) {
   const Replicas& replicas = from.Get<Replicas>();
-  const Clients& clients = from.Get<Clients>();
   size_t number = 0;
-  for (const SessionId id : replicas.all()) {
-    const Session* const session = clients.Find(id);
-    const Replica* const replica = replicas.Find(id);
-    if (!session || !replica) continue;
-    const bool is_online = replica->phase == ReplicaPhase::kOnline;
-    text.Field(Concat("slave", number++), "ip=", replicas.IpOf(*session), ",port=", replica->port,
-               ",state=", StateOf(*replica), ",offset=", replica->acked,
-               ",lag=", is_online ? replicas.LagSeconds(*replica) : 0);
-  }
+  replicas.VisitAll([&](const Session& session, const Replica& replica) {
+    const bool is_online = replica.phase == ReplicaPhase::kOnline;
+    text.Field(Concat("slave", number++), "ip=", replicas.IpOf(session), ",port=", replica.port,
+               ",state=", StateOf(replica), ",offset=", replica.acked,
+               ",lag=", is_online ? replicas.LagSeconds(replica) : 0);
+  });
 }
 
 bool WantsReplicas(From from) {

@@ -245,7 +245,7 @@ bool LogLoader::Run(int db, Args words, const ReplayBatch::Looked& looked, const
   FaultSink sink(fault_);
   CommandCall call = on_.dispatcher.CallOf(session_, *request, sink, looked.key);
   command.spec->run(call);
-  // Behind SWAPDB and FLUSHALL the locks of before are no values of keys, whoever played them out.
+  // SWAPDB and FLUSHALL cut locks loose: their names are free before the next command.
   if (on_.locks.pending() && !(command.spec->categories & kCatLock)) on_.locks.CatchUpInFull();
   ++commands_;
   return fault_.empty();

@@ -31,11 +31,9 @@ struct Replica final : SessionState {
   bool is_sluice = false;
   bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
   int64_t acked = 0;               // the offset up to which it has applied the stream
-  int64_t synced = 0;              // and has it on disk
   int64_t acked_ms = 0;            // engine ms of the last word of it
 
   // --- how it is served
-  SessionId session;
   ReplicaPhase phase = ReplicaPhase::kWaits;
   bool is_silent = false;  // it came by SYNC: it acknowledges nothing
   int64_t since_ms = 0;    // in this phase; kTakesImage: since it last took something

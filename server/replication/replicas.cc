@@ -65,7 +65,6 @@ void Replicas::SyncSilently(Session& session) {
 // It is a replica from now on, whatever becomes of it.
 Replica& Replicas::Adopt(Session& session) {
   Replica& replica = Introduce(session);
-  replica.session = session.id;
   replica.acked_ms = on_.clock.now().ms();
   Log(LogLevel::kNotice, Concat("Replica ", AddressOf(session), " asks for synchronization"));
   on_.clients.SetKind(session, SessionKind::kReplica);
@@ -127,11 +126,10 @@ void Replicas::AwaitImage(Session& session, Replica& replica) {
   on_.clients.QueueSend(session);
 }
 
-void Replicas::Acknowledged(Session& session, int64_t offset, int64_t synced) {
+void Replicas::Acknowledged(Session& session, int64_t offset) {
   Replica& replica = *ReplicaOf(session);
   // What it cannot have, it does not have.
   replica.acked = std::max(replica.acked, std::min(offset, stream_.end()));
-  replica.synced = std::max(replica.synced, std::min(synced, stream_.end()));
   replica.acked_ms = on_.clock.now().ms();
   if (replica.phase == ReplicaPhase::kAwaitsAck) {
     SetPhase(replica, ReplicaPhase::kOnline);
@@ -284,11 +282,6 @@ size_t Replicas::CountWith(uint64_t turn) const {
 }
 
 // --- as they are seen
-
-const Replica* Replicas::Find(SessionId id) const {
-  const Session* const session = on_.clients.Find(id);
-  return session ? ReplicaOf(*session) : nullptr;
-}
 
 // As it has said, or where it comes from: of "[::1]:7000" that is "::1".
 std::string Replicas::IpOf(const Session& session) const {

@@ -81,8 +81,8 @@ class Replicas final {
   void Sync(Session& session, std::string_view id, int64_t offset);
   // SYNC, from those who know no offsets.
   void SyncSilently(Session& session);
-  // REPLCONF ACK `offset` [FACK `synced`].
-  void Acknowledged(Session& session, int64_t offset, int64_t synced);
+  // REPLCONF ACK `offset`. Requires: it is a replica.
+  void Acknowledged(Session& session, int64_t offset);
 
   // --- WAIT
   // Up to which turn so many replicas have everything; TurnGate::kNoTurn: there are not so many.
@@ -108,8 +108,10 @@ class Replicas final {
   void NoteGood();
 
   // --- as they are seen: in the order in which they came
-  const std::vector<SessionId>& all() const { return replicas_; }
-  const Replica* Find(SessionId id) const;
+  template <typename Visit>  // void(const Session&, const Replica&)
+  void VisitAll(const Visit& visit) const {
+    ForEach([&visit](const Session& session, const Replica& replica) { visit(session, replica); });
+  }
   std::string IpOf(const Session& session) const;
   std::string AddressOf(const Session& session) const;  // with its port
   int64_t LagSeconds(const Replica& replica) const;

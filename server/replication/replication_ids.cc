@@ -32,11 +32,6 @@ std::string ReplicationIdOf(std::span<const uint8_t, kReplicationIdBytes / 2> ra
   return id;
 }
 
-bool IsReplicationId(std::string_view text) {
-  return text.size() == kReplicationIdBytes &&
-         std::ranges::all_of(text, [](char c) { return HexDigit(c) >= 0; });
-}
-
 ReplicationIds::ReplicationIds(std::string id)
     : id_(std::move(id)), second_(NoId()), second_end_(kNoSecondEnd) {
   assert(IsReplicationId(id_));

@@ -18,15 +18,16 @@
 #include <string_view>
 
 #include "server/replication/backlog.h"
+#include "storage/log/stream_position.h"
 
 namespace sluice {
 
-inline constexpr size_t kReplicationIdBytes = 40;
+inline constexpr size_t kReplicationIdBytes = ReplicationId::kBytes;
 
 // An id of 20 random bytes.
 std::string ReplicationIdOf(std::span<const uint8_t, kReplicationIdBytes / 2> random);
 // Whether a text is one: 40 hex digits.
-bool IsReplicationId(std::string_view text);
+inline bool IsReplicationId(std::string_view text) { return ReplicationId::Of(text).has_value(); }
 
 class ReplicationIds {
  public:

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <vector>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
@@ -25,22 +24,21 @@ namespace {
 // The form of a master's answer: the word, the offset, and who follows: address, port, what it has.
 void Role(CommandCall& call) {
   const Replicas& replicas = call.part<Replicas>();
-  const Clients& clients = call.part<Clients>();
   call.reply.Array(3);
   call.reply.Bulk("master");
   call.reply.Integer(replicas.stream().end());
-  std::vector<const Replica*> online;
-  for (const SessionId id : replicas.all()) {
-    const Replica* const replica = replicas.Find(id);
-    if (replica && replica->phase == ReplicaPhase::kOnline) online.push_back(replica);
-  }
-  call.reply.Array(online.size());
-  for (const Replica* replica : online) {
+  size_t online = 0;
+  replicas.VisitAll([&online](const Session&, const Replica& replica) {
+    online += replica.phase == ReplicaPhase::kOnline;
+  });
+  call.reply.Array(online);
+  replicas.VisitAll([&](const Session& session, const Replica& replica) {
+    if (replica.phase != ReplicaPhase::kOnline) return;
     call.reply.Array(3);
-    call.reply.Bulk(replicas.IpOf(*clients.Find(replica->session)));
-    call.reply.Bulk(Concat(replica->port));
-    call.reply.Bulk(Concat(replica->acked));
-  }
+    call.reply.Bulk(replicas.IpOf(session));
+    call.reply.Bulk(Concat(replica.port));
+    call.reply.Bulk(Concat(replica.acked));
+  });
 }
 
 // --- WAIT, WAITAOF

@@ -86,14 +86,13 @@ constexpr struct {
     {"RDB-ONLY", SetImageAlone}, {"RDB-FILTER-ONLY", SetFilter}, {"VERSION", PassOver},
 };
 
-// ACK `offset` [FACK `offset`], which is answered by nobody, from whomever it comes.
+// ACK `offset`. No answer follows, whoever sends it. Words behind the offset, as 7.2's FACK, are
+// passed over.
 void Acknowledge(CommandCall& call) {
   if (call.client.kind != SessionKind::kReplica) return;
   const std::optional<int64_t> acked = ParseInt64(call.args[2]);
   if (!acked) return;
-  std::optional<int64_t> synced;
-  if (call.args.size() >= 5 && IsWord(call.args[3], "FACK")) synced = ParseInt64(call.args[4]);
-  call.part<Replicas>().Acknowledged(call.client, *acked, synced.value_or(0));
+  call.part<Replicas>().Acknowledged(call.client, *acked);
 }
 
 // The words are read from the left; those before a wrong one count.
