@@ -11,10 +11,13 @@
 // Pointers are valid until the next change. It does not shrink back into one.
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstddef>
 #include <utility>
 #include <vector>
+
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 
@@ -31,6 +34,10 @@ class ShardedMap {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  // Of all tables, and of their slots that hold nothing. O(1).
+  size_t table_bytes() const { return table_bytes_; }
+  size_t free_bytes() const { return table_bytes_ - std::min(table_bytes_, size_ * kSlotBytes); }
+  static constexpr size_t kSlotBytes = SlotBytes(sizeof(typename Map::value_type));
 
   template <typename Key>
   Mapped* Find(const Key& key) {
@@ -55,8 +62,12 @@ class ShardedMap {
       const auto found = shard->find(key, hash);
       if (found != shard->end()) return {&found->second, false};
     }
+    const size_t capacity = shard->capacity();
     const auto [place, is_new] =
         shard->try_emplace(std::forward<Key>(key), std::forward<Args>(args)...);
+    if (shard->capacity() != capacity) {
+      table_bytes_ += TableBytesFor<Map>(shard->capacity()) - TableBytesFor<Map>(capacity);
+    }
     size_ += is_new ? 1 : 0;
     return {&place->second, is_new};
   }
@@ -90,10 +101,13 @@ class ShardedMap {
     for (auto& [key, value] : all) {
       shards_[IndexOf(hash(key))].try_emplace(key, std::move(value));
     }
+    table_bytes_ = 0;
+    for (const Map& shard : shards_) table_bytes_ += TableBytes(shard);
   }
 
   std::vector<Map> shards_;  // one, or kShards
   size_t size_ = 0;
+  size_t table_bytes_ = 0;
 };
 
 }  // namespace sluice

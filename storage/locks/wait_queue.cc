@@ -228,14 +228,14 @@ size_t WaitQueue::BytesOf(const Queued& queued) {
   // counts its line and its owner: most have them to themselves. It stands in two or three queues
   // of a line, each a tree whose first leaf has little room to spare.
   constexpr size_t kLeaf = BlockSize(2 * sizeof(void*) + sizeof(Queue::value_type));
-  constexpr size_t kSlots = sizeof(std::pair<LockName, std::unique_ptr<Line>>) +
-                            sizeof(std::pair<std::pair<int, uint64_t>, const Line*>);
-  constexpr size_t kPlaceBytes = 3 * kLeaf + RoomOfTables(kSlots + sizeof(TogetherMap::value_type));
-  constexpr size_t kOwnerBytes = RoomOfTables(sizeof(std::pair<LockName, std::unique_ptr<Owner>>)) +
-                                 BlockSize(sizeof(Queued*));
+  constexpr size_t kNumbered =
+      RoomOfTables(sizeof(std::pair<std::pair<int, uint64_t>, const Line*>));
+  constexpr size_t kPlaceBytes =
+      3 * kLeaf + kNumbered + Lines::kSlotBytes + ShardedMap<TogetherMap>::kSlotBytes;
+  constexpr size_t kOwnerBytes = Owners::kSlotBytes + BlockSize(sizeof(Queued*));
   const LockRequest& request = queued.wait.request;
-  size_t bytes = BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) +
-                 RoomOfTables(sizeof(std::pair<uint64_t, std::unique_ptr<Queued>>));
+  size_t bytes =
+      BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) + Waits::kSlotBytes;
   if (request.terms.label) bytes += HeapBytes(*request.terms.label);
   for (const LockName& name : request.names) bytes += kPlaceBytes + 3 * HeapBytes(name.key);
   return bytes;

@@ -167,11 +167,13 @@ class WaitQueue final : public LockWatcher {
   }
   uint64_t last_line() const { return last_line_; }
   size_t size() const { return waits_.size(); }
-  // Nearly: of one wait, which is its caller's to account for, and of all lines and owners.
+  // Nearly: of one wait, which is its caller's to account for; and of all lines and owners, and
+  // what is free in tables.
   size_t BytesOf(uint64_t id) const { return BytesOf(At(id)); }  // requires: waits
   size_t MemoryBytes() const {
     return lines_by_number_.size() * BlockSize(sizeof(Line)) +
-           owners_.size() * BlockSize(sizeof(Owner));
+           owners_.size() * BlockSize(sizeof(Owner)) + waits_.free_bytes() + lines_.free_bytes() +
+           owners_.free_bytes() + together_.free_bytes();
   }
   // Waits looked at since the start: for tests of the costs.
   uint64_t steps() const { return steps_; }
@@ -214,15 +216,19 @@ class WaitQueue final : public LockWatcher {
   void Link(Queued& queued, bool on);
   void LinkAsNeeded(Owner& owner);
 
+  using Waits = ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>>;
+  using Lines = ShardedMap<LockNameMap<std::unique_ptr<Line>>>;
+  using Owners = ShardedMap<LockNameMap<std::unique_ptr<Owner>>>;
+  using TogetherMap = absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together>;
+
   const LockFinder& locks_;
   uint64_t last_id_ = 0;
   uint64_t steps_ = 0;
-  ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>> waits_;
-  ShardedMap<LockNameMap<std::unique_ptr<Line>>> lines_;
+  Waits waits_;
+  Lines lines_;
   absl::btree_map<std::pair<int, uint64_t>, const Line*> lines_by_number_;  // of each database
   uint64_t last_line_ = 0;
-  ShardedMap<LockNameMap<std::unique_ptr<Owner>>> owners_;  // under names of no database
-  using TogetherMap = absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together>;
+  Owners owners_;  // under names of no database
   ShardedMap<TogetherMap> together_;
 };
 

@@ -23,12 +23,16 @@ size_t HeapBytes(const std::vector<Item>& items) {
 
 // An absl::flat_hash_map or _set has its slots, and a byte for each and for a group behind them.
 template <typename Table>
-size_t TableBytes(const Table& table) {
+size_t TableBytesFor(size_t capacity) {
   using Item = typename Table::value_type;
-  if (table.capacity() == 0) return 0;
+  if (capacity == 0) return 0;
   constexpr size_t kGroup = 16;
-  const size_t marks = (table.capacity() + kGroup + alignof(Item) - 1) / alignof(Item);
-  return AllocatedSize(marks * alignof(Item) + table.capacity() * sizeof(Item));
+  const size_t marks = (capacity + kGroup + alignof(Item) - 1) / alignof(Item);
+  return AllocatedSize(marks * alignof(Item) + capacity * sizeof(Item));
+}
+template <typename Table>
+size_t TableBytes(const Table& table) {
+  return TableBytesFor<Table>(table.capacity());
 }
 
 // Room for items of so many bytes in tables that are filled between the half and seven eighths.

@@ -35,6 +35,27 @@ TEST(ShardedMap, AgreesWithAMap) {
   EXPECT_EQ(sharded.Find(KeyNameView{1, plain.begin()->first}), nullptr);
 }
 
+// What it counts is what the allocator would give the tables, before the split and behind it.
+TEST(ShardedMap, CountsItsTables) {
+  using Counters = absl::flat_hash_map<uint64_t, uint64_t>;
+  ShardedMap<Counters> sharded;
+  EXPECT_EQ(sharded.table_bytes(), 0u);
+  Counters plain;
+  for (uint64_t key = 0; key < 1'000; ++key) {
+    sharded.TryEmplace(key, key);
+    plain.emplace(key, key);
+    ASSERT_EQ(sharded.table_bytes(), TableBytes(plain));
+    ASSERT_LE(sharded.free_bytes(), sharded.table_bytes());
+  }
+  for (uint64_t key = 1'000; key < 100'000; ++key) sharded.TryEmplace(key, key);
+  constexpr size_t kItem = sizeof(Counters::value_type) + 1;
+  EXPECT_GT(sharded.table_bytes(), 100'000 * kItem);
+  EXPECT_LT(sharded.table_bytes(), 100'000 * kItem * 5 / 2);
+  const size_t full = sharded.free_bytes();
+  for (uint64_t key = 0; key < 50'000; ++key) sharded.Erase(key);
+  EXPECT_EQ(sharded.free_bytes(), full + 50'000 * ShardedMap<Counters>::kSlotBytes);
+}
+
 // How often a key is hashed tells how many are moved: absl hashes each again when it grows.
 struct CountingHash {
   size_t operator()(uint64_t key) const {
