@@ -103,7 +103,7 @@ class Lock {
   /** Renews now, in addition to the timer. Rejects with LockLostError if it is lost. */
   async renew() {
     this.assertHeld();
-    await this.#renew();
+    await this.#renew().catch((error) => { if (!this.signal.aborted) throw error; });
     if (this.signal.aborted) throw this.signal.reason;
   }
 
