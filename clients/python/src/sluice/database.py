@@ -15,12 +15,13 @@ import os
 import threading
 import uuid
 import weakref
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Type, Union
 
 from . import library
 from .clock import Moment, milliseconds
+from .lease import LockNotGranted
+from .limits import Verdict
 from .wire import Reply, ReplyError, Word
 
 MICROSECONDS = 1_000_000
@@ -28,24 +29,6 @@ MICROSECONDS = 1_000_000
 
 class DatabaseError(RuntimeError):
     """The database cannot be opened, or could not keep its data; the message says why."""
-
-
-class LockNotGranted(RuntimeError):
-    """Others hold the lock."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a limit says; true when it allows. Times are in seconds; retry_after is None if the cost never fits."""
-    allowed: bool
-    limit: int
-    remaining: int
-    retry_after: Optional[float]
-    reset_after: float
-    reset_at: float
-
-    def __bool__(self) -> bool:
-        return self.allowed
 
 
 def encode(words: "tuple[Word, ...]") -> List[bytes]:
@@ -299,7 +282,7 @@ class Database(Commands):
         name = owner or uuid.uuid4().hex
         grant = self.execute("LOCK.ACQUIRE", key, name, "LEASE", milliseconds(lease))
         if grant is None:
-            raise LockNotGranted(f"others hold the lock {key!r}")
+            raise LockNotGranted(key)
         return DatabaseLock(self, key, name, int(grant[b"token"]))
 
     def connect(self) -> Client:

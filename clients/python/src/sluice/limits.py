@@ -1,0 +1,243 @@
+"""Limits over LIMIT.*, for a client of redis-py:
+
+    limits = sluice.LimitClient(redis.Redis())
+    verdict = limits.take("user:17", sluice.Limit("rolling", 100, 60), cost=5)
+    if not verdict:
+        raise TooManyRequests(verdict.retry_after)
+
+`sluice.asyncio` has the same for asyncio. Which algorithm is for what: docs/locks-and-limits.md.
+"""
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+
+from .calls import Key, key_maker
+from .clock import milliseconds
+from .lease import named, span
+from .redis_py import SyncClient
+from .wire import Reply, Word, text
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+ALGORITHMS = ("WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY")
+VERDICT = ("allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms")
+INFO = ("algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms")
+POLICY = ("algorithm", "max", "period_ms", "burst")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a limit says; true when it allows. Times are in seconds; retry_after is None if the cost never fits."""
+    allowed: bool
+    limit: int
+    remaining: int
+    retry_after: Optional[float]
+    reset_after: float
+    reset_at: float
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class Verdicts(NamedTuple):
+    """Of several limits; true when all were taken, for then only was anything taken."""
+    allowed: bool
+    verdicts: "Tuple[Verdict, ...]"
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class LimitExceeded(RuntimeError):
+    """A call that is limited was refused."""
+
+    def __init__(self, key: str, verdict: Verdict) -> None:
+        wait = "" if verdict.retry_after is None else f"; it would be allowed in {verdict.retry_after} s"
+        super().__init__(f"the limit {key!r} is exceeded{wait}")
+        self.key, self.verdict = key, verdict
+
+
+@dataclass(frozen=True)
+class Limit:
+    """`max` a `period` of seconds. burst: as the algorithm has it. Raises ValueError for an algorithm that there is
+    not."""
+    algorithm: str
+    max: int
+    period: float
+    burst: Optional[int] = None
+
+    def __post_init__(self) -> None:
+        if self.algorithm.upper() not in ALGORITHMS:
+            raise ValueError(f"no algorithm: {self.algorithm}; there are {', '.join(ALGORITHMS)}")
+        span("period", self.period)
+
+    def words(self) -> List[Word]:
+        """As LIMIT.TAKE has it."""
+        words: List[Word] = [self.algorithm.upper(), self.max, milliseconds(self.period)]
+        return words if self.burst is None else [*words, "BURST", self.burst]
+
+    def words_of_several(self, cost: int) -> List[Word]:
+        """As LIMIT.ALL has it."""
+        return [self.algorithm.upper(), self.max, milliseconds(self.period), self.burst or 0, cost]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A limit by its name in the server, changeable in one place."""
+    name: str
+    period: None = None  # the server has it
+
+    def words(self) -> List[Word]:
+        return ["POLICY", self.name]
+
+    def words_of_several(self, cost: int) -> List[Word]:
+        return ["POLICY", self.name, cost]
+
+
+AnyLimit = Union[Limit, Policy]
+
+
+class LimitInfo(NamedTuple):
+    """What is known of a limit. Times are in seconds."""
+    algorithm: str
+    limit: int
+    period: float
+    burst: int
+    used: int
+    remaining: int
+    reset_at: float
+
+
+class Take(NamedTuple):
+    """One of those that are taken together."""
+    key: str
+    limit: AnyLimit
+    cost: int = 1
+
+
+def verdict_of(reply: Reply) -> Verdict:
+    values = {name: int(value) for name, value in named(reply, VERDICT).items()}
+    return Verdict(values["allowed"] == 1, values["limit"], values["remaining"],
+                   None if values["retry_ms"] < 0 else values["retry_ms"] / 1000, values["reset_ms"] / 1000,
+                   values["reset_at_ms"] / 1000)
+
+
+class Words:
+    """Requests and answers, for a client whose keys all begin with `prefix`."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def take(self, key: str, limit: AnyLimit, cost: Optional[int], peek: bool, ban: Optional[float],
+             shadow: bool) -> List[Word]:
+        words: List[Word] = ["LIMIT.TAKE", self.prefix + key, *limit.words()]
+        if cost is not None:
+            words += ["COST", cost]
+        if ban is not None:
+            words += ["BAN", span("ban", ban)]
+        return words + ["PEEK"] * peek + ["SHADOW"] * shadow
+
+    def take_all(self, requests: Sequence[Take]) -> List[Word]:
+        words: List[Word] = ["LIMIT.ALL", len(requests), *(self.prefix + request.key for request in requests)]
+        for request in requests:
+            words += request.limit.words_of_several(request.cost)
+        return words
+
+    def refund(self, key: str, units: int) -> List[Word]:
+        return ["LIMIT.REFUND", self.prefix + key, units]
+
+    def info(self, key: str) -> List[Word]:
+        return ["LIMIT.INFO", self.prefix + key]
+
+
+def verdicts_of(reply: Reply) -> Verdicts:
+    allowed, *rows = reply
+    return Verdicts(int(allowed) == 1, tuple(verdict_of(row) for row in rows))
+
+
+def count_of(reply: Reply) -> Optional[int]:
+    return None if reply is None else int(reply)
+
+
+def info_of(reply: Reply) -> Optional[LimitInfo]:
+    if not reply:
+        return None
+    values = named(reply, INFO)
+    whole = {name: int(value) for name, value in values.items() if name != "algorithm"}
+    return LimitInfo(text(values["algorithm"]), whole["limit"], whole["period_ms"] / 1000, whole["burst"],
+                     whole["used"], whole["remaining"], whole["reset_at_ms"] / 1000)
+
+
+def policy_of(reply: Reply) -> Optional[Limit]:
+    if not reply:
+        return None
+    values = named(reply, POLICY)
+    return Limit(text(values["algorithm"]), int(values["max"]), int(values["period_ms"]) / 1000, int(values["burst"]))
+
+
+class LimitClient:
+    """Limits of one server. redis: a client of redis-py. prefix: stands before each key."""
+
+    def __init__(self, redis: Any, *, prefix: str = "") -> None:
+        self._client, self._words = SyncClient(redis), Words(prefix)
+
+    def within(self, seconds: float) -> "LimitClient":
+        """The same limits, over connections of their own that give up after so long."""
+        made = LimitClient.__new__(LimitClient)
+        made._client, made._words = self._client.within(seconds), self._words
+        return made
+
+    def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
+             ban: Optional[float] = None, shadow: bool = False) -> Verdict:
+        """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
+        until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart."""
+        words = self._words.take(key, limit, cost, peek, ban, shadow)
+        if wait:
+            return verdict_of(self._client.send_waiting(*words, "WAIT", span("wait", wait)))
+        return verdict_of(self._client.send(*words))
+
+    def take_all(self, requests: Sequence[Take]) -> Verdicts:
+        """Takes from all of them or from none."""
+        return verdicts_of(self._client.send(*self._words.take_all(requests)))
+
+    def refund(self, key: str, units: int = 1) -> Optional[int]:
+        """Gives back what was taken and not used. What remains now; None when the limit is whole."""
+        return count_of(self._client.send(*self._words.refund(key, units)))
+
+    def info(self, key: str) -> Optional[LimitInfo]:
+        """What is known of a limit; None when it is whole."""
+        return info_of(self._client.send(*self._words.info(key)))
+
+    def set_policy(self, name: str, limit: Limit) -> None:
+        """A limit by a name: take(key, Policy(name))."""
+        self._client.send("LIMIT.POLICY", "SET", name, *limit.words())
+
+    def get_policy(self, name: str) -> Optional[Limit]:
+        """The limit of that name."""
+        return policy_of(self._client.send("LIMIT.POLICY", "GET", name))
+
+    def delete_policy(self, name: str) -> bool:
+        """Whether there was one of that name."""
+        return int(self._client.send("LIMIT.POLICY", "DEL", name)) == 1
+
+    def policies(self) -> List[str]:
+        """The names of all."""
+        return [text(name) for name in self._client.send("LIMIT.POLICY", "LIST")]
+
+    def limited(self, key: Key, limit: AnyLimit, **options: Any) -> Callable[[Function], Function]:
+        """A decorator: a call that the limit refuses raises LimitExceeded.  @limits.limited("mail:{user}", Limit(...))
+        options: those of take()."""
+        def decorate(function: Function) -> Function:
+            made = key_maker(key, function)
+
+            @functools.wraps(function)
+            def call(*args: Any, **kwargs: Any) -> Any:
+                name = made(*args, **kwargs)
+                verdict = self.take(name, limit, **options)
+                if not verdict:
+                    raise LimitExceeded(name, verdict)
+                return function(*args, **kwargs)
+            return call  # type: ignore[return-value]
+        return decorate
