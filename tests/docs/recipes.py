@@ -13,6 +13,7 @@ have to fail: wrong.md proves that each way of running them notices.
   python      a file for pytest, with the fixtures of clients/python; "python database" needs libsluice.so, which
               SLUICE_LIBRARY names, and is left out where there is none
   js          a file for `node --test`, or for vitest if that is what it imports, with clients/node
+  ruby        a file for RSpec, with clients/ruby
   cpp         is compiled and run by the build (tests/embed/recipes.py)
   text        is not run
 """
@@ -34,6 +35,7 @@ from server import ROOT, SLUICE, Server  # noqa: E402
 SECONDS = 120  # for a block
 NODE = ROOT / "clients" / "node"
 PYTHON = ROOT / "clients" / "python"
+RUBY = ROOT / "clients" / "ruby"
 
 
 class Chosen:
@@ -143,6 +145,12 @@ def run_js(block, program):
         succeed(run(words, folder, program))
 
 
+def run_ruby(block, program):
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "recipe_spec.rb").write_text(block.text(), encoding="utf-8")
+        succeed(run(["rspec", "-I", str(RUBY / "lib"), "recipe_spec.rb"], folder, program))
+
+
 def run_python_database(block, program):
     if "SLUICE_LIBRARY" not in os.environ:
         raise LeftOut("SLUICE_LIBRARY names no library")
@@ -150,7 +158,7 @@ def run_python_database(block, program):
 
 
 RUNNERS = {"redis-cli": run_terminals, "console": run_console, "python": run_python,
-           "python database": run_python_database, "js": run_js, "cpp": None, "text": None}
+           "python database": run_python_database, "js": run_js, "ruby": run_ruby, "cpp": None, "text": None}
 
 
 def fault(block, program):

@@ -1,0 +1,59 @@
+# frozen_string_literal: true
+
+require "weakref"
+require "sluice/lease"
+
+module Sluice
+  # One thread, begun with the first lock and anew in a process that was forked, that calls locks when something is due.
+  # A lock that nobody knows of any more is renewed no more: its lease ends it.
+  class Keeper
+    FOR_EVER = nil
+
+    def initialize
+      begin_anew
+    end
+
+    # lock.tick is called at lock.next_moment, as that is now; what was said of it before is void.
+    def watch(lock)
+      @pid == Process.pid || begin_anew
+      @mutex.synchronize do
+        moment = lock.next_moment
+        lock.watched = (@number += 1)
+        at = @due.bsearch_index { |due, _| due >= moment } || @due.size
+        @due.insert(at, [moment, @number, WeakRef.new(lock)])
+        @thread ||= Thread.new { loop { call(*due) } }.tap { |thread| thread.name = "sluice-keeper" }
+        @changed.signal
+      end
+    end
+
+    private
+
+    def begin_anew
+      @pid = Process.pid
+      @mutex = Mutex.new
+      @changed = ConditionVariable.new
+      @due = [] # the next one first
+      @number = 0
+      @thread = nil
+    end
+
+    def due
+      @mutex.synchronize do
+        until !@due.empty? && @due.first.first <= Moment.monotonic
+          @changed.wait(@mutex, @due.empty? ? FOR_EVER : @due.first.first - Moment.monotonic)
+        end
+        @due.shift.last(2)
+      end
+    end
+
+    def call(number, reference)
+      lock = reference.__getobj__
+      return unless lock.watched == number
+
+      # The wall clock may see it a little later.
+      lock.next_moment <= Moment.monotonic ? lock.tick : watch(lock)
+    rescue WeakRef::RefError
+      nil
+    end
+  end
+end

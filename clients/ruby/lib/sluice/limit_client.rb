@@ -1,0 +1,154 @@
+# frozen_string_literal: true
+
+require "sluice/connections"
+require "sluice/lease"
+
+module Sluice
+  # `max` a `period` of seconds. burst: as the algorithm has it. Raises ArgumentError for an algorithm that there is not.
+  class Limit
+    ALGORITHMS = %w[WINDOW ROLLING SLIDING LOG GCRA LEAKY].freeze
+
+    attr_reader :algorithm, :max, :period, :burst
+
+    def initialize(algorithm, max, period, burst: nil)
+      @algorithm = algorithm.to_s.upcase
+      unless ALGORITHMS.include?(@algorithm)
+        raise ArgumentError, "no algorithm: #{algorithm}; there are #{ALGORITHMS.join(", ")}"
+      end
+
+      @max = max
+      @period = period
+      @burst = burst
+      @period_ms = Span.milliseconds(:period, period)
+    end
+
+    # As LIMIT.TAKE has it.
+    def words
+      [algorithm, max, @period_ms, *(["BURST", burst] if burst)]
+    end
+
+    # As LIMIT.ALL has it.
+    def words_of_several(cost)
+      [algorithm, max, @period_ms, burst || 0, cost]
+    end
+  end
+
+  # A limit by its name in the server, changeable in one place.
+  Policy = Struct.new(:name) do
+    def period
+      nil # the server has it
+    end
+
+    def words
+      ["POLICY", name]
+    end
+
+    def words_of_several(cost)
+      ["POLICY", name, cost]
+    end
+  end
+
+  # What a limit says. Times are in seconds; retry_after is nil if the cost never fits.
+  Verdict = Struct.new(:allowed, :limit, :remaining, :retry_after, :reset_after, :reset_at) do
+    def self.of(reply)
+      allowed, limit, remaining, retry_ms, reset_ms, reset_at_ms = reply
+      new(allowed == 1, limit, remaining, retry_ms.negative? ? nil : retry_ms / 1000.0, reset_ms / 1000.0,
+          reset_at_ms / 1000.0)
+    end
+
+    alias_method :allowed?, :allowed
+  end
+
+  # Of several limits: `allowed` when all were taken, for then only was anything taken.
+  Verdicts = Struct.new(:allowed, :verdicts) do
+    alias_method :allowed?, :allowed
+  end
+
+  # What is known of a limit. Times are in seconds.
+  LimitInfo = Struct.new(:algorithm, :limit, :period, :burst, :used, :remaining, :reset_at)
+
+  # The block of LimitClient#limit was not run.
+  class LimitExceeded < Error
+    attr_reader :key, :verdict
+
+    def initialize(key, verdict)
+      wait = verdict.retry_after ? "; it would be allowed in #{verdict.retry_after} s" : ""
+      super("the limit '#{key}' is exceeded#{wait}")
+      @key = key
+      @verdict = verdict
+    end
+  end
+
+  # Limits of one server.
+  class LimitClient
+    # redis: a client of redis-rb or a ConnectionPool of some, whose options are taken. prefix: stands before each key.
+    def initialize(redis, prefix: "")
+      @connections = redis.is_a?(Connections) ? redis : Connections.new(redis)
+      @prefix = prefix
+    end
+
+    # The same limits, over connections that give up after so long.
+    def within(seconds)
+      LimitClient.new(@connections.within(seconds), prefix: @prefix)
+    end
+
+    # Takes `cost` units, all or none: a Verdict. peek: stores nothing. wait: parks the caller, in order, for so many
+    # seconds until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart.
+    def take(key, limit, cost: nil, peek: false, wait: 0, ban: nil, shadow: false)
+      words = ["LIMIT.TAKE", @prefix + key, *limit.words, *(["COST", cost] if cost),
+               *(["BAN", Span.milliseconds(:ban, ban)] if ban), *("PEEK" if peek), *("SHADOW" if shadow)]
+      return Verdict.of(@connections.call(*words)) if wait.zero?
+
+      Verdict.of(@connections.call_waiting(*words, "WAIT", Span.milliseconds(:wait, wait)))
+    end
+
+    # Runs the block if the limit allows it. Raises LimitExceeded.
+    def limit(key, limit, **options)
+      verdict = take(key, limit, **options)
+      raise LimitExceeded.new(key, verdict) unless verdict.allowed?
+
+      yield verdict
+    end
+
+    # Takes from all of them or from none: [{key:, limit:, cost:}].
+    def take_all(requests)
+      words = requests.flat_map { |request| request[:limit].words_of_several(request.fetch(:cost, 1)) }
+      keys = requests.map { |request| @prefix + request[:key] }
+      allowed, *rows = @connections.call("LIMIT.ALL", keys.size, *keys, *words)
+      Verdicts.new(allowed == 1, rows.map { |row| Verdict.of(row) })
+    end
+
+    # Gives back what was taken and not used. What remains now; nil when the limit is whole.
+    def refund(key, units = 1)
+      @connections.call("LIMIT.REFUND", @prefix + key, units)
+    end
+
+    # What is known of a limit; nil when it is whole.
+    def info(key)
+      algorithm, limit, period_ms, burst, used, remaining, reset_at_ms = @connections.call("LIMIT.INFO", @prefix + key)
+      algorithm && LimitInfo.new(algorithm, limit, period_ms / 1000.0, burst, used, remaining, reset_at_ms / 1000.0)
+    end
+
+    # A limit by a name: take(key, Policy.new(name)).
+    def set_policy(name, limit) # rubocop:disable Naming/AccessorMethodName
+      @connections.call("LIMIT.POLICY", "SET", name, *limit.words)
+      nil
+    end
+
+    # The limit of that name, or nil.
+    def get_policy(name) # rubocop:disable Naming/AccessorMethodName
+      algorithm, max, period_ms, burst = @connections.call("LIMIT.POLICY", "GET", name)
+      algorithm && Limit.new(algorithm, max, period_ms / 1000.0, burst: burst)
+    end
+
+    # Whether there was one of that name.
+    def delete_policy(name)
+      @connections.call("LIMIT.POLICY", "DEL", name) == 1
+    end
+
+    # The names of all.
+    def policies
+      @connections.call("LIMIT.POLICY", "LIST")
+    end
+  end
+end

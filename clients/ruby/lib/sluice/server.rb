@@ -1,0 +1,151 @@
+# frozen_string_literal: true
+
+require "tmpdir"
+require "sluice/double"
+require "sluice/errors"
+
+module Sluice
+  # There is no program to start. Says where was looked, and what to do.
+  class BinaryNotFound < Error; end
+
+  # The server did not start; the message holds its log.
+  class ServerError < Error; end
+
+  # Where the program `sluice` is.
+  module Binary
+    # The argument, the variable SLUICE_BIN, then PATH.
+    def self.find(bin = nil)
+      { "bin" => bin, "SLUICE_BIN" => ENV["SLUICE_BIN"] }.each do |source, value|
+        next if value.nil? || value.empty?
+        raise BinaryNotFound, "#{source} names '#{value}', which is no program" unless program?(value)
+
+        return File.expand_path(value)
+      end
+      on_path || raise(BinaryNotFound, "there is no program `sluice` in PATH: build it (tools/run in Sluice's source " \
+                                       "makes build/sluice) and set SLUICE_BIN to its path, or hand the path in as `bin`")
+    end
+
+    def self.program?(file)
+      File.file?(file) && File.executable?(file)
+    end
+
+    def self.on_path
+      ENV.fetch("PATH", "").split(File::PATH_SEPARATOR).reject(&:empty?)
+         .map { |folder| File.join(folder, "sluice") }.find { |file| program?(file) }
+    end
+  end
+
+  # A private server inside a Server: data, clock, faults and journal of its own.
+  class Space < Double
+    attr_reader :name
+
+    def initialize(server, name)
+      super(server.host, server.port, name)
+      @server = server
+      @name = name
+    end
+
+    # Everything of `source` (a Space or its name) in place of all that is here: for fixtures that are made once.
+    def copy_from(source)
+      @server.call("SLUICE.SPACE", "COPY", source.is_a?(Space) ? source.name : source, name)
+      self
+    end
+
+    # A port of its own, for code under test that knows of no user names.
+    def listen
+      @server.call("SLUICE.SPACE", "LISTEN", name)
+    end
+
+    # It is gone, and its clients are closed.
+    def delete
+      disconnect
+      @server.call("SLUICE.SPACE", "DEL", name)
+    end
+  end
+
+  # A test double as a process: on a free port of 127.0.0.1, gone with `stop`, and with this process however it ends. It
+  # is itself the space `default`.
+  class Server < Double
+    START_SECONDS = 30
+    END_SECONDS = 10
+
+    attr_reader :pid
+
+    # bin: the program; without it SLUICE_BIN, then `sluice` in PATH. options: as on the command line,
+    # { maxmemory: "10mb" }. seed: makes what is random the same in each run. With a block, what that gives; the server
+    # is stopped behind it.
+    def self.start(**how)
+      server = new(**how)
+      return server unless block_given?
+
+      begin
+        yield server
+      ensure
+        server.stop
+      end
+    end
+
+    def initialize(bin: nil, options: {}, seed: nil)
+      @folder = Dir.mktmpdir("sluice-")
+      @owner = Process.pid
+      @spaces = 0
+      output, input = IO.pipe
+      @pid = Process.spawn(*words(Binary.find(bin), options, seed), in: File::NULL, out: input, err: log_file)
+      input.close
+      super("127.0.0.1", ready(output), nil)
+      at_exit { stop }
+    end
+
+    # The private server of this name, made on first use; without a name a new one.
+    def space(name = nil)
+      Space.new(self, name || "space-#{@spaces += 1}")
+    end
+
+    # What the server has logged so far; nothing once it is stopped.
+    def log
+      File.file?(log_file) ? File.read(log_file) : ""
+    end
+
+    # Ends the process; stopping twice is fine. A fork of the one that started it leaves it alone.
+    def stop
+      disconnect
+      return if @pid.nil? || @owner != Process.pid
+
+      Process.kill("TERM", @pid)
+      waiter = Process.detach(@pid)
+      Process.kill("KILL", @pid) unless waiter.join(END_SECONDS)
+      waiter.join
+      clean_up
+    end
+
+    private
+
+    def words(program, options, seed)
+      [program, "--test-double", "yes", "--port", "any", "--exit-with-parent", "yes", "--dir", @folder, "--save", "",
+       *(["--seed", seed.to_s] if seed),
+       *options.flat_map { |name, value| ["--#{name.to_s.tr("_", "-")}", value.to_s] }]
+    end
+
+    def log_file
+      File.join(@folder, "log")
+    end
+
+    # The port, from the one line of its standard output, which comes when clients are served.
+    def ready(output)
+      line = output.wait_readable(START_SECONDS) ? output.gets.to_s : ""
+      found = line.match(/\Aready on .*:(\d+)$/)
+      return found[1].to_i if found
+
+      Process.kill("KILL", @pid)
+      status = Process.wait2(@pid).last
+      said = log
+      clean_up
+      raise ServerError, "sluice did not start (#{status}):\n#{said}"
+    end
+
+    def clean_up
+      @pid = nil
+      FileUtils.remove_entry(@folder, true)
+    end
+  end
+end
