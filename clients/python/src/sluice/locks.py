@@ -39,6 +39,7 @@ class Lock:
         self._answer: Optional[bool] = None  # what release() gave
         self._on_lost: List[Callable[[LockLost], object]] = []
         self.lost = threading.Event()
+        self._watched = 0  # the keeper's number
         keeper.watch(self)
 
     @property
@@ -239,10 +240,11 @@ class Keeper:
         self.locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
     def watch(self, lock: Lock) -> None:
-        """It is called at its next moment."""
+        """It is called at its next moment, as that is now; what was said of it before is void."""
         with self._changed:
             self.locks.add(lock)
-            heapq.heappush(self._due, (lock._lease.next_moment(), next(self._numbers), weakref.ref(lock)))
+            lock._watched = next(self._numbers)
+            heapq.heappush(self._due, (lock._lease.next_moment(), lock._watched, weakref.ref(lock)))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="sluice-keeper", daemon=True)
                 self._thread.start()
@@ -251,16 +253,22 @@ class Keeper:
     def _run(self) -> None:
         while True:
             lock = self._next()
-            if lock is not None and lock._lease.next_moment() <= time.monotonic():
+            if lock is None:
+                continue
+            if lock._lease.next_moment() <= time.monotonic():
                 lock._tick()
+            else:  # the wall clock sees it a little later
+                self.watch(lock)
             del lock
 
     def _next(self) -> Optional[Lock]:
-        """The lock whose moment has come; None if it is gone."""
+        """The lock whose moment has come; None if it is gone, or its moment is another by now."""
         with self._changed:
             while not self._due or self._due[0][0] > time.monotonic():
                 self._changed.wait(min(self._due[0][0] - time.monotonic(), threading.TIMEOUT_MAX) if self._due else None)
-            return heapq.heappop(self._due)[2]()
+            _, number, reference = heapq.heappop(self._due)
+        lock = reference()
+        return lock if lock is not None and lock._watched == number else None
 
 
 class LockClient:
