@@ -93,9 +93,12 @@ export interface Verdict {
   resetMs: number;
   /** The same as a Unix time. */
   resetAtMs: number;
+  /** The cost is above the limit: no waiting helps. */
+  neverFits: boolean;
 }
 
 export interface TakeOptions {
+  /** Default 1; 0 asks without taking. */
   cost?: number;
   /** Answers the same and stores nothing. */
   peek?: boolean;

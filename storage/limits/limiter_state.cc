@@ -155,7 +155,7 @@ void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now) {
 
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now) {
-  assert(cost >= 1);
+  assert(cost >= 0);
   const LimitAnswer answer = state.config == config ? AskLimit(state, log, cost, now)
                                                     : AskLimitAs(state, log, config, cost, now);
   return MakeVerdict(state, config, answer, now);

@@ -55,7 +55,8 @@ inline bool NeedsLog(LimitAlgorithm algorithm) {
   return algorithm == LimitAlgorithm::kLog || algorithm == LimitAlgorithm::kLeaky;
 }
 
-// A LIMIT.TAKE. Requires: cost >= 1; 0 <= ban_ms <= kBanMsMax.
+// A LIMIT.TAKE. Requires: cost >= 1; 0 <= ban_ms <= kBanMsMax. One that costs nothing is a look
+// (PeekLimit).
 struct LimitRequest {
   LimitConfig config;  // the limiter is reconfigured to it if the request is allowed
   int64_t cost = 1;
@@ -89,7 +90,7 @@ LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest&
                        const Now& now);
 // Bans for `ban_ms` from now, unless a ban is on.
 void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now);
-// The answer that the same request would get but for BAN, and nothing changes.
+// The answer that the same request would get but for BAN, and nothing changes. Requires: cost >= 0.
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
                        int64_t cost, const Now& now);
 // Gives back; returns what remains. Requires: units >= 0.

@@ -73,7 +73,7 @@ LimitSaid LimitModel::Peek(const LimitNumbers& asked, int64_t cost, Moment now) 
   said.limit = asked.capacity();
   said.remaining = there ? RemainingAt(asked, now.us) : said.limit;
   if (ban_left_ms > 0) said.remaining = 0;
-  said.allowed = cost <= said.remaining;
+  said.allowed = ban_left_ms == 0 && cost <= said.remaining;
   if (cost > said.limit) {
     said.retry_ms = -1;
   } else if (!said.allowed) {

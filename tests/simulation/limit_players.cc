@@ -115,7 +115,7 @@ LimitPlayers::Ask LimitPlayers::AnyAsk(const Limit& limit) {
   } else if (world_.OneIn(3)) {
     ask.numbers = AnyNumbers(limit.usual.algorithm);
   }
-  if (world_.OneIn(2)) ask.cost = world_.Pick(1, ask.numbers.capacity() + 1);
+  if (world_.OneIn(2)) ask.cost = world_.Pick(0, ask.numbers.capacity() + 1);
   return ask;
 }
 
@@ -197,8 +197,9 @@ void LimitPlayers::Take(Player& player, Limit& limit) {
   if (how == 1 || how == 2) words.push_back("SHADOW");  // the same, in every number
   if (how == 3) words.push_back("PEEK");
   const LimitSaid said = SaidBy(player.client->Run(words));
-  const LimitSaid expected = how == 3 ? limit.model.Peek(ask.numbers, ask.cost, Now())
-                                      : limit.model.Take(ask.numbers, ask.cost, ban_ms, Now());
+  const bool looks = how == 3 || ask.cost == 0;
+  const LimitSaid expected = looks ? limit.model.Peek(ask.numbers, ask.cost, Now())
+                                   : limit.model.Take(ask.numbers, ask.cost, ban_ms, Now());
   EXPECT_EQ(said, expected) << TextOf(words);
 }
 
@@ -213,14 +214,16 @@ void LimitPlayers::Wait(Player& player, Limit& limit) {
   if (ask.ban_ms > 0) Append(words, {"BAN", std::to_string(ask.ban_ms)});
   player.client->Send(words);
   const LimitSaid seen = limit.model.Peek(ask.numbers, ask.cost, Now());
-  if (seen.retry_ms >= 0 && (!seen.allowed || !limit.waiters.empty())) {
+  const bool may_wait = ask.cost > 0 && seen.retry_ms >= 0;
+  if (may_wait && (!seen.allowed || !limit.waiters.empty())) {
     player.waits = true;
     limit.waiters.push_back({&player, ask, Now().ms() + wait_ms});
     return;
   }
   const std::optional<Reply> reply = player.client->Next();
   ASSERT_TRUE(reply) << TextOf(words) << " waits";
-  EXPECT_EQ(SaidBy(*reply), limit.model.Take(ask.numbers, ask.cost, ask.ban_ms, Now()))
+  EXPECT_EQ(SaidBy(*reply),
+            ask.cost == 0 ? seen : limit.model.Take(ask.numbers, ask.cost, ask.ban_ms, Now()))
       << TextOf(words);
 }
 
@@ -230,11 +233,13 @@ void LimitPlayers::TakeWatched(Player& player, Limit& limit) {
   const Ask ask = AnyAsk(limit);
   const Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
   const LimitSaid said = SaidBy(player.client->Run(words));
-  EXPECT_EQ(said, limit.model.Take(ask.numbers, ask.cost, 0, Now())) << TextOf(words);
+  EXPECT_EQ(said, ask.cost == 0 ? limit.model.Peek(ask.numbers, 0, Now())
+                                : limit.model.Take(ask.numbers, ask.cost, 0, Now()))
+      << TextOf(words);
   watcher_->Run({"MULTI"});
   watcher_->Run({"PING"});
   const bool failed = watcher_->Run({"EXEC"}).elements.empty();
-  EXPECT_EQ(failed, said.allowed == 1) << TextOf(words);
+  EXPECT_EQ(failed, said.allowed == 1 && ask.cost > 0) << TextOf(words);
 }
 
 void LimitPlayers::TakeSeveral(Player& player, Limit& one, Limit& other) {
@@ -257,6 +262,7 @@ void LimitPlayers::TakeSeveral(Player& player, Limit& one, Limit& other) {
   }
   const bool all = expected[0].allowed && expected[1].allowed;
   for (int i = 0; all && i < 2; ++i) {
+    if (asks[i].cost == 0) continue;
     expected[i] = limits[i]->model.Take(asks[i].numbers, asks[i].cost, 0, Now());
   }
   const Reply reply = player.client->Run(words);

@@ -30,7 +30,7 @@ function rateLimitHeaders(verdict, { name, period, legacyHeaders }) {
     headers["X-RateLimit-Remaining"] = String(verdict.remaining);
     headers["X-RateLimit-Reset"] = String(Math.ceil(verdict.resetAtMs / 1000));
   }
-  if (!verdict.allowed && verdict.retryMs >= 0) headers["Retry-After"] = String(Math.max(1, seconds(verdict.retryMs)));
+  if (!verdict.allowed && !verdict.neverFits) headers["Retry-After"] = String(Math.max(1, seconds(verdict.retryMs)));
   return headers;
 }
 
@@ -88,9 +88,9 @@ function requestLimiter(limits, options) {
   };
 }
 
-function statusOf({ allowed, retryMs }) {
+function statusOf({ allowed, neverFits }) {
   if (allowed) return 0;
-  return retryMs < 0 ? NEVER_FITS : REFUSED;
+  return neverFits ? NEVER_FITS : REFUSED;
 }
 
 const MESSAGES = {

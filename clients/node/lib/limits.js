@@ -27,6 +27,7 @@ function verdictOf(reply) {
   return {
     allowed: Number(values.allowed) === 1, limit: Number(values.limit), remaining: Number(values.remaining),
     retryMs: Number(values.retry_ms), resetMs: Number(values.reset_ms), resetAtMs: Number(values.reset_at_ms),
+    neverFits: Number(values.retry_ms) < 0,
   };
 }
 
@@ -40,8 +41,8 @@ class LimitClient {
     this.#prefix = prefix;
   }
 
-  /** Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, until they fit; `signal`
-   *  ends that. ban: refuses everything for so long after a refusal. shadow: counts apart. */
+  /** Takes `cost` units, all or none; 0 asks without taking. peek: stores nothing. wait: parks the caller, in order,
+   *  until they fit; `signal` ends that. ban: refuses everything for so long after a refusal. shadow: counts apart. */
   async take(key, limit, { cost, peek, wait, ban, shadow, signal } = {}) {
     const words = ["LIMIT.TAKE", this.#prefix + key, ...limitWords(limit)];
     for (const [word, value] of [["COST", cost], ["BAN", ban]]) if (value !== undefined) words.push(word, value);

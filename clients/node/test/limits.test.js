@@ -36,9 +36,11 @@ for (const kind of clients) {
     test("a window", async (t) => {
       const limits = await opened(t, { prefix: "limit:" });
       assert.deepStrictEqual(await limits.take("user:17", FIVE, { cost: 5 }),
-        { allowed: true, limit: 5, remaining: 0, retryMs: 0, resetMs: 60_000, resetAtMs: NOW + 60_000 });
+        { allowed: true, limit: 5, remaining: 0, retryMs: 0, resetMs: 60_000, resetAtMs: NOW + 60_000,
+          neverFits: false });
       await sluice.clock.advance(20_000);
-      const refused = { allowed: false, limit: 5, remaining: 0, retryMs: 40_000, resetMs: 40_000, resetAtMs: NOW + 60_000 };
+      const refused = { allowed: false, limit: 5, remaining: 0, retryMs: 40_000, resetMs: 40_000, resetAtMs: NOW + 60_000,
+        neverFits: false };
       assert.deepStrictEqual(await limits.take("user:17", FIVE, { peek: true }), refused);
       assert.deepStrictEqual(await limits.take("user:17", FIVE, { shadow: true }), refused);
       assert.deepStrictEqual(await limits.info("user:17"), {
@@ -47,7 +49,11 @@ for (const kind of clients) {
       assert.strictEqual(await limits.refund("nobody"), null);
       assert.strictEqual(await limits.info("nobody"), null);
       assert.strictEqual(await sluice.execute("EXISTS", "limit:user:17"), 1);
-      assert.strictEqual((await limits.take("user:17", FIVE, { cost: 6 })).retryMs, -1);
+      const tooMuch = await limits.take("user:17", FIVE, { cost: 6 });
+      assert.deepStrictEqual([tooMuch.allowed, tooMuch.retryMs, tooMuch.neverFits], [false, -1, true]);
+      assert.deepStrictEqual(await limits.take("unused", FIVE, { cost: 0 }),
+        { allowed: true, limit: 5, remaining: 5, retryMs: 0, resetMs: 0, resetAtMs: NOW + 20_000, neverFits: false });
+      assert.strictEqual(await limits.info("unused"), null);
     });
 
     test("all algorithms", async (t) => {

@@ -60,6 +60,10 @@ LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
   return policy ? *policy : LimitConfig();
 }
 
+// Above the capacity is allowed here: such a request is refused with retry -1, not with an error.
+// 0 asks without taking.
+int64_t ReadCost(ArgReader& args) { return args.IntIn({"COST", 0, kInt64Max}); }
+
 // --- the options of LIMIT.TAKE, a row each; none may come twice
 
 // Everything that stands behind the key.
@@ -71,7 +75,7 @@ struct Reading {
 
 constexpr OptionRow<Reading> kLimitArgsOptions[] = {
     {"COST",
-     [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadUnits(args); }},
+     [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadCost(args); }},
     {"BURST", [](ArgReader& args,
                  Reading& reading) { reading.burst = ReadBurst(args, reading.numbers.algorithm); }},
     {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
@@ -102,11 +106,6 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
 }
 
 }  // namespace
-
-// Above the capacity is allowed here: such a request is refused with retry -1, not with an error.
-int64_t ReadUnits(ArgReader& args, std::string_view name) {
-  return args.IntIn({name, 1, kInt64Max});
-}
 
 // The same words are read again and again by the same clients, hence the cache of parsed requests.
 // A request by policy is not kept there, as its meaning changes with the policy.
@@ -150,7 +149,7 @@ LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies) {
     const int64_t burst = args.IntIn({"burst", 0, kUnitsMax});
     MakeConfig(args, numbers, burst == 0 ? kNotGiven : burst, request.config);
   }
-  request.cost = ReadUnits(args);
+  request.cost = ReadCost(args);
   return request;
 }
 

@@ -24,7 +24,5 @@ LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or
 // "POLICY name cost".
 LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies);
-// An amount of at least one; `name` is what the fault calls it.
-int64_t ReadUnits(ArgReader& args, std::string_view name = "COST");
 
 }  // namespace sluice

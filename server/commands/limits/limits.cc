@@ -223,10 +223,12 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   return true;
 }
 
-// Moment, type and algorithm are checked, then the request peeks, queues or takes. SHADOW takes as
-// well: only what counts and is told differs.
+// Moment, type and algorithm are checked, then the request peeks, queues or takes. One that costs
+// nothing peeks: it neither waits nor bans. SHADOW takes as well: only what counts and is told
+// differs.
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 3  → [1, 3, 0, 0, 3000, ...]  1 a second, 2 more
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 PEEK    → [0, 3, 0, 1000, 3000, ...]
+//   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 0  → [1, 3, 0, 0, 3000, ...]
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 4  → [0, 3, 0, -1, 3000, ...]  never fits
 //   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [1, 1, 0, 0, 1000, ...]
 //   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [0, 1, 0, 5000, 5000, ...]  refused, banned
@@ -236,7 +238,8 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   const Now now = MomentOf(call, options.at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
   if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
-  if (options.peek) return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
+  if (options.peek || request.cost == 0) [[unlikely]]
+    return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
   if (options.wait_ms && Queues(call, options, limiter)) return;
   const LimitVerdict verdict = call.part<LimitService>().Take(
       limiter, call.db.index(), request, {.policy = options.policy, .shadow = options.shadow});
@@ -308,11 +311,13 @@ bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
   return true;
 }
 
-// Requires: each of them was just allowed. Nothing came in between, so each is allowed again.
+// Requires: each of them was just allowed. Nothing came in between, so each is allowed again. A
+// part that costs nothing has its answer already.
 void TakeParts(CommandCall& call, const std::vector<Part>& parts,
                std::vector<LimitVerdict>& verdicts) {
   LimitService& limits = call.part<LimitService>();
   for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].request.cost == 0) continue;
     LimiterKey limiter(call.db, parts[i].key, call.now);
     verdicts[i] =
         limits.Take(limiter, call.db.index(), parts[i].request, {.policy = parts[i].policy});
@@ -352,7 +357,7 @@ void TakeAll(CommandCall& call) {
 //   LIMIT.REFUND nothing 1  → nil array
 void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const int64_t units = ReadUnits(args, "units");
+  const int64_t units = args.IntIn({"units", 1, kInt64Max});
   std::optional<int64_t> at_unix_us;
   if (args.TakeWord("AT")) at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
   if (!args.Finish()) return call.reply.Error(args.error());
@@ -427,7 +432,7 @@ constexpr CommandRow kLimitsRows[] = {
      .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
               "max:integer(1..2^62) "
               "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
-              "burst:integer(0..2^62)] [COST cost:integer(1..2^63-1)] "
+              "burst:integer(0..2^62)] [COST cost:integer(0..2^63-1)] "
               "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset.",
      .key_flags = TakeKeyFlags},
@@ -443,8 +448,8 @@ constexpr CommandRow kLimitsRows[] = {
      .usage =
          "numkeys:integer key [key ...] limit=<request=<algorithm=<WINDOW | ROLLING | SLIDING | "
          "LOG | GCRA | LEAKY> max:integer(1..2^62) period-ms:integer(1..2^46) "
-         "burst:integer(0..2^62) cost:integer(1..2^63-1) | "
-         "POLICY name:string(0..256) cost:integer(1..2^63-1)> ...>",
+         "burst:integer(0..2^62) cost:integer(0..2^63-1) | "
+         "POLICY name:string(0..256) cost:integer(0..2^63-1)> ...>",
      .summary = "Take from several limits, all or none: allowed, and each one's values."},
     {.name = "LIMIT.REFUND",
      .arity = -3,

@@ -83,6 +83,10 @@ TEST(Limiter, PeeksWithoutATrace) {
       const Now now = clock.Sample();
       const LimitVerdict peeked = limiter.Peek(limiter.config(), cost, now);
       limiter.Peek(other, cost, now);
+      const LimitVerdict asked = limiter.Peek(limiter.config(), 0, now);
+      ASSERT_TRUE(asked.allowed && asked.retry_ms == 0 && limiter.Peek(other, 0, now).allowed);
+      ASSERT_EQ(asked.remaining, peeked.remaining);
+      ASSERT_EQ(asked.reset_ms, peeked.reset_ms);
       ASSERT_TRUE(Same(limiter.Peek(limiter.config(), cost, now), peeked));
       const LimitVerdict taken = limiter.Take({limiter.config(), cost}, now);
       ASSERT_EQ(taken.allowed, peeked.allowed);
