@@ -54,6 +54,7 @@ std::span<const CommandFamily> AllFamilies() {
       ListWaitsFamily(),
       ListsFamily(),
       LockAcquireFamily(),
+      LockModesFamily(),
       LockReleaseFamily(),
       LockRestoreFamily(),
       LockViewsFamily(),

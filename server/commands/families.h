@@ -55,6 +55,7 @@ CommandFamily ListMovesFamily();
 CommandFamily ListWaitsFamily();
 CommandFamily ListsFamily();
 CommandFamily LockAcquireFamily();
+CommandFamily LockModesFamily();
 CommandFamily LockReleaseFamily();
 CommandFamily LockRestoreFamily();
 CommandFamily LockViewsFamily();

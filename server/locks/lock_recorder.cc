@@ -36,6 +36,12 @@ void LockRecorder::LockAcquired(const Lock& lock, const LockHolder& holder) {
   on_.changes.Announce(kNotifyLock, "lock-acquired", lock.name());
 }
 
+// To a log it is the end of one hold and the begin of another; to subscribers a grant.
+void LockRecorder::ModeChanged(const Lock& lock, const LockHolder& holder, int64_t former) {
+  AddEnd(lock, former, LockEnd::kForgone);
+  LockAcquired(lock, holder);
+}
+
 // The event, what the log needs to know the end, and the push to a holder that did not want it.
 void LockRecorder::LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) {
   on_.changes.Announce(kNotifyLock, EventOf(end), lock.name());

@@ -44,6 +44,7 @@ class LockRecorder final : public LockListener {
   // --- LockListener
   void LockAcquired(const Lock& lock, const LockHolder& holder) override;
   void HoldChanged(const Lock& lock, const LockHolder& holder) override;
+  void ModeChanged(const Lock& lock, const LockHolder& holder, int64_t former) override;
   void LockEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;
   void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) override;
   void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override;

@@ -72,6 +72,8 @@ void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   on_.blocked_clients.Finish(*session, [&](ReplySink& reply) {
     if (wait.request.several) {
       ReplyTokens(reply, grants);
+    } else if (wait.request.upgrades) {
+      reply.Integer(grants.front().token);
     } else {
       ReplyGrant(reply, grants.front(), waited_ms);
     }
@@ -84,6 +86,13 @@ void LockWaits::WaitReplaced(const LockWait& wait) {
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   on_.blocked_clients.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
+}
+
+void LockWaits::HoldLost(const LockWait& wait) {
+  statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
+  Session* const session = FindConnection(on_.clients, wait.client);
+  if (!session) return;
+  on_.blocked_clients.Finish(*session, [](ReplySink& reply) { reply.Error(kNotHeld); });
 }
 
 bool LockWaits::IsConnected(uint64_t connection) const {

@@ -58,6 +58,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
   void WaitCancelled(uint64_t wait_id, WaitEnd end) override;
   void WaitGranted(const LockWait& wait, const LockGrants& grants) override;
   void WaitReplaced(const LockWait& wait) override;
+  void HoldLost(const LockWait& wait) override;
   bool IsConnected(uint64_t connection) const override;
   void SessionBound(uint64_t session) override;
 

@@ -33,7 +33,8 @@ class DeadlockSearch::Reduction {
     size_t node;
     const LockShape* shape;
     bool is_first;  // of its owner in this line: the others follow it
-    bool granted = false;
+    bool granted;
+    int64_t own;  // permits that are no obstacle to it: a reader's that asks to be the writer
   };
   struct LineState {
     const Lock* lock;
@@ -43,7 +44,7 @@ class DeadlockSearch::Reduction {
     size_t writer = 0;                  // all before it have finished or are shared
     size_t readers = 0;                 // all shared ones before it have none ahead
     std::vector<size_t> await_all;      // items that wait until all have given back,
-    std::vector<size_t> await_permits;  // or enough of them
+    std::vector<size_t> await_permits;  // or enough of them; readers that ask to write, too
   };
 
   void AddLine(const Line& line, WaitQueue::Spot last);
@@ -52,7 +53,7 @@ class DeadlockSearch::Reduction {
   void AddHolder(const Owner& owner, size_t at);
   void Advance(LineState& line);
   void MayBeNext(LineState& line, size_t first, bool shared);
-  bool HoldersAllow(const LineState& line, const LockShape& shape) const;
+  bool HoldersAllow(const LineState& line, const Item& item) const;
   void Grant(LineState& line, size_t item);
   void GiveBack(LineState& line, int64_t permits);
   bool HasFinished(const Item& item) const { return nodes_[item.node].left == 0; }
@@ -111,9 +112,11 @@ void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) 
     if (is_first) nodes_[node].lines.push_back(at);
     // An owner that holds the lock gets it again whatever is ahead: that wait is granted from the
     // start.
-    const bool reentrant = node < owners_.size() && search_.Holds(*queued.owner, line);
+    const bool reentrant = node < owners_.size() && search_.IsGivenTo(queued, line);
     nodes_[node].left += reentrant ? 0 : 1;
-    state.items.push_back({node, &queued.wait.request.terms.shape, is_first, reentrant});
+    const LockRequest& request = queued.wait.request;
+    state.items.push_back(
+        {node, &request.terms.shape, is_first, reentrant, request.upgrades ? 1 : 0});
   }
   AddHolders(line, at);
 }
@@ -183,18 +186,19 @@ void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool sh
     if ((shape.mode == LockMode::kShared) != shared || line.items[item].granted) continue;
     // A wait that holders forbid is written down, and looked at again only when a holder gives
     // back.
-    if (HoldersAllow(line, shape)) {
+    if (HoldersAllow(line, line.items[item])) {
       Grant(line, item);
     } else {
-      const bool permits = shape.mode == LockMode::kPermits;
+      const bool permits = shape.mode == LockMode::kPermits || line.items[item].own > 0;
       (permits ? line.await_permits : line.await_all).push_back(item);
     }
   }
 }
 
 // Lock::Fit over again, but for the holders of the candidates that have not finished.
-bool DeadlockSearch::Reduction::HoldersAllow(const LineState& line, const LockShape& shape) const {
-  if (line.lock == nullptr || line.held == 0) return true;
+bool DeadlockSearch::Reduction::HoldersAllow(const LineState& line, const Item& item) const {
+  const LockShape& shape = *item.shape;
+  if (line.lock == nullptr || line.held <= item.own) return true;
   const LockMode mode = line.lock->mode();
   if (mode == LockMode::kShared && shape.mode == LockMode::kShared) return true;
   return mode == LockMode::kPermits && shape.mode == LockMode::kPermits &&
@@ -212,7 +216,7 @@ void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
   line.held -= permits;
   for (const size_t item : line.await_permits) {
     ++steps_;
-    if (HoldersAllow(line, *line.items[item].shape)) Grant(line, item);
+    if (HoldersAllow(line, line.items[item])) Grant(line, item);
   }
   if (line.held != 0) return;
   for (const size_t item : line.await_all) Grant(line, item);
@@ -287,7 +291,7 @@ bool DeadlockSearch::Forwards(size_t steps_max, Reach& reach) {
   for (const Queued* queued : from_) {
     for (const Place& place : queued->places) {
       ++steps_;
-      if (!Holds(*asker_, *place.line)) VisitAhead(place, steps_max, reach);
+      if (!IsGivenTo(*queued, *place.line)) VisitAhead(place, steps_max, reach);
       if (IsSpent(steps_max)) return false;
     }
   }
@@ -348,12 +352,17 @@ bool DeadlockSearch::Holds(const Owner& owner, const Line& line) const {
   return holder != nullptr && Holds(*holder);
 }
 
+// Whether the wait gets this lock whatever others do: its owner holds it, and asks for no more.
+bool DeadlockSearch::IsGivenTo(const Queued& queued, const Line& line) const {
+  return !queued.wait.request.upgrades && Holds(*queued.owner, line);
+}
+
 // Whether one of those behind is in the way of the request itself. Bystanders between them need no
 // look: what they wait for is in the same line.
 bool DeadlockSearch::IsObstructedBy(const Reach& behind) {
   for (const Queued* queued : from_) {
     for (const Place& place : queued->places) {
-      if (!Holds(*asker_, *place.line) && IsObstructedAt(place, behind)) return true;
+      if (!IsGivenTo(*queued, *place.line) && IsObstructedAt(place, behind)) return true;
     }
   }
   return false;

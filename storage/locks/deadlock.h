@@ -79,6 +79,7 @@ class DeadlockSearch {
   bool IsObstructedAt(const Place& place, const Reach& behind);
   bool Holds(const LockHolder& holder) const;
   bool Holds(const Owner& owner, const Line& line) const;
+  bool IsGivenTo(const Queued& queued, const Line& line) const;
   bool IsStuck(const Reach& candidates);
   bool IsSpent(size_t steps_max) const { return steps_ - began_ > steps_max; }
 

@@ -188,20 +188,10 @@ bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
   if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || permits_of() != shape.of))
     return false;
   if (shape.mode == LockMode::kPermits && used + restored.permits() > shape.of) return false;
-  if (place != nullptr) {
-    if (!place->is_minimum_hold()) Untie(*place);
-    Unlist(*place);
-    holders_.Erase(restored.token);
-  }
+  if (place != nullptr) TakeOut(*place);
   in_doubt_ |= !restored.proved || shape.mode == LockMode::kPermits;
   SetShape(shape);
-  LockHolder bare = restored;
-  if (!restored.sessions().empty()) bare.extra.Make().sessions.clear();
-  holders_.Put(std::move(bare));
-  for (const uint64_t session : restored.sessions()) Bind(restored.token, session);
-  const LockHolder& holder = *holders_.Find(restored.token);
-  if (!holder.is_minimum_hold()) Tie(holder);
-  List(holder);
+  Place(restored);
   if (holders_.size() > kScanned) MakeIndex();
   WatchIfMany();
   return true;

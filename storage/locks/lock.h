@@ -127,6 +127,9 @@ class Lock : public Value {
   bool has_many() const { return index() != nullptr; }
 
   LockFit Fit(std::string_view owner, const LockShape& shape) const;
+  // Whether the owner, a reader, is alone with the lock, so that it may become its writer. One that
+  // holds nothing, or not as a reader, has nothing to wait for: kReentrant, too.
+  LockFit FitToUpgrade(std::string_view owner) const;
 
   // Makes a lock without a holder as one that was just made, under the same name. Requires:
   // empty(), and it was no crowd.
@@ -138,6 +141,9 @@ class Lock : public Value {
   // One hold and, if there is one, one session more; lease and minhold become the longer of what is
   // left and the new one, a new label takes the place of the old. Requires: Fit is kReentrant.
   const LockHolder& Reenter(std::string_view owner, const LockTerms& terms, const Now& now);
+  // The owner holds it in this mode from now on, under a new token; all else of its hold stays.
+  // Requires: it holds it alone, exclusive or shared; token above newest_token().
+  const LockHolder& ChangeMode(std::string_view owner, LockMode mode, int64_t token);
   // Sets the lease anew from now on, be it shorter than what is left; null if the owner holds
   // nothing, or (token != 0) under another token.
   const LockHolder* Renew(std::string_view owner, int64_t lease_ms, int64_t token, const Now& now);
@@ -253,6 +259,8 @@ class Lock : public Value {
   int64_t permits_used() const;
   void SetShape(const LockShape& shape);
   LockHolder* FindHeld(std::string_view owner, int64_t token);
+  const LockHolder& Place(const LockHolder& holder);
+  void TakeOut(LockHolder& holder);
   // Binds a session once, however often it is named.
   void Bind(int64_t token, uint64_t session);
   void DropSession(LockHolder& holder, uint64_t session);

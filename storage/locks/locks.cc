@@ -55,7 +55,7 @@ AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest&& request,
 
 // The request may have all its locks, be it by going past others.
 AcquireResult Locks::Grant(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now) {
-  if (!MayIssueFor(locks, request.owner)) return {AcquireOutcome::kNoTokens};
+  if (!MayIssueFor(locks, request)) return {AcquireOutcome::kNoTokens};
   AcquireResult result{AcquireOutcome::kGranted};
   result.grants = GrantAll(locks, request, now);
   LetReenter(locks, request.owner);
@@ -123,11 +123,11 @@ bool Locks::ClosesCircle(uint64_t wait_id, const Now& now) {
   return closes;
 }
 
-// Only new holders need tokens.
-bool Locks::MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const {
+// Only new holders need tokens, and new writers.
+bool Locks::MayIssueFor(absl::Span<OpenLock> locks, const LockRequest& request) const {
   const auto is_new = [&](OpenLock& open) {
     const Lock* lock = open.lock();
-    return lock == nullptr || lock->FindOwner(owner) == nullptr;
+    return lock == nullptr || lock->FindOwner(request.owner) == nullptr || request.upgrades;
   };
   const auto count = std::count_if(locks.begin(), locks.end(), is_new);
   return count == 0 || tokens_.CanIssue(count);
@@ -168,6 +168,7 @@ const LockHolder& Locks::PutHolder(Lock& lock, const LockRequest& request, const
 }
 
 const LockHolder& Locks::ReenterOne(Lock& lock, const LockRequest& request, const Now& now) {
+  if (request.upgrades) return ChangeMode(lock, request.owner, LockMode::kExclusive, now);
   const LockHolder& holder = lock.Reenter(request.owner, request.terms, now);
   if (holder.notify().size() > kNotifiedSwept) {
     lock.SweepNotified(request.owner,

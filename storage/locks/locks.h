@@ -90,6 +90,8 @@ class LockListener {
   // A crowd lost it, and all that linger; those whose leases were over, by that. The lock is about
   // to leave the store; who its holders were can be seen until it is freed.
   virtual void AllEnded(const Lock& lock, const Lock::CrowdEnd& crowd, LockEnd end) = 0;
+  // It goes on holding the lock, in another mode and under another token than `former`.
+  virtual void ModeChanged(const Lock& lock, const LockHolder& holder, int64_t former) = 0;
   // One that had lost it before takes no room any more.
   virtual void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) = 0;
 };
@@ -102,6 +104,8 @@ class LockCallers {
   virtual void WaitGranted(const LockWait& wait, const LockGrants& grants) = 0;
   // A later request of its owner has taken the place of the wait.
   virtual void WaitReplaced(const LockWait& wait) = 0;
+  // A reader that waited to be the writer holds the lock no more, or otherwise.
+  virtual void HoldLost(const LockWait& wait) = 0;
   virtual bool IsConnected(uint64_t connection) const = 0;
   // It is a binding of a lock from now on, maybe of others already.
   virtual void SessionBound(uint64_t session) = 0;
@@ -122,6 +126,7 @@ enum class AcquireOutcome : uint8_t {
   kLockMode,      // its owner holds it in another mode
   kOtherPermits,  // the semaphore has another m
   kNoTokens,      // no fencing token may be issued
+  kNotHeld,       // its owner holds nothing that could be in another mode
 };
 
 struct WaitTerms {
@@ -155,6 +160,12 @@ class Locks {
   // FenceTokens::IsReserved between turns.
   AcquireResult Acquire(absl::Span<OpenLock> locks, LockRequest&& request, const WaitTerms& wait,
                         const Now& now);
+  // A reader becomes the writer, at once when it is alone, else it waits for that ahead of all
+  // others; and a writer a reader, so that readers who wait are granted. Each is a grant with a new
+  // token. An owner that holds it so already keeps its token.
+  AcquireResult Upgrade(OpenLock& lock, std::string_view owner, const WaitTerms& wait,
+                        const Now& now);
+  AcquireResult Downgrade(OpenLock& lock, std::string_view owner, const Now& now);
   // The new lease in ms; -1 if the owner holds nothing, or (token != 0) under another token.
   int64_t Renew(OpenLock& lock, std::string_view owner, int64_t lease_ms, int64_t token,
                 const Now& now);
@@ -283,11 +294,12 @@ class Locks {
   static bool HoldsUntil(const Lock& lock, int64_t token, const Now& until);
   Now Until(const Now& now) const;
   int64_t Expire(OpenLock& lock, const Now& now, int64_t most);
-  bool MayIssueFor(absl::Span<OpenLock> locks, std::string_view owner) const;
+  bool MayIssueFor(absl::Span<OpenLock> locks, const LockRequest& request) const;
   LockGrants GrantAll(absl::Span<OpenLock> locks, const LockRequest& request, const Now& now);
   LockGrant GrantOne(OpenLock& open, const LockRequest& request, const Now& now);
   const LockHolder& PutHolder(Lock& lock, const LockRequest& request, const Now& now);
   const LockHolder& ReenterOne(Lock& lock, const LockRequest& request, const Now& now);
+  const LockHolder& ChangeMode(Lock& lock, std::string_view owner, LockMode mode, const Now& now);
   // Ends holders of the lock and returns a count; EndHolders does what follows every loss.
   using End = absl::FunctionRef<int64_t(Lock&, Lock::OnEnd)>;
   int64_t EndHolders(OpenLock& open, LockEnd why, const Now& now, End end);

@@ -10,6 +10,14 @@
 #include "storage/locks/locks.h"
 
 namespace sluice {
+namespace {
+
+bool IsReader(OpenLock& open, std::string_view owner) {
+  const Lock* const lock = open.lock();
+  return lock != nullptr && lock->mode() == LockMode::kShared && lock->FindOwner(owner) != nullptr;
+}
+
+}  // namespace
 
 // Grants to all who may go in the lines of `names`, and in those that this moves in turn.
 void Locks::MoveOn(Names names, const Now& now) {
@@ -167,7 +175,12 @@ bool Locks::HandTo(OpenLock& at, const LockWait& next, const Now& now) {
     }
     locks = absl::MakeSpan(several);
   }
-  if (!MayIssueFor(locks, wait.request.owner)) {
+  if (wait.request.upgrades && !IsReader(at, wait.request.owner)) {
+    queue_.Remove(wait.id, locks);
+    callers_.HoldLost(wait);
+    return true;
+  }
+  if (!MayIssueFor(locks, wait.request)) {
     queue_.ParkAt(at.name(), wait.id);
     starved_.try_emplace(LockName(at.name()));
     return false;

@@ -83,8 +83,10 @@ WaitQueue::Obstacle WaitQueue::ObstacleAt(const Queued& queued, const Place& pla
 
 WaitQueue::Obstacle WaitQueue::ObstacleAt(const LockRequest& request, const Lock* lock,
                                           const Line* line, Spot at) const {
-  const LockFit fit =
-      lock == nullptr ? LockFit::kFits : lock->Fit(request.owner, request.terms.shape);
+  LockFit fit = LockFit::kFits;
+  if (lock != nullptr) fit = lock->Fit(request.owner, request.terms.shape);
+  if (request.upgrades) [[unlikely]]
+    fit = lock == nullptr ? LockFit::kReentrant : lock->FitToUpgrade(request.owner);
   switch (fit) {
     case LockFit::kBusy:
       return Obstacle::kHolders;
@@ -199,12 +201,17 @@ void WaitQueue::Remove(uint64_t id, LockAt lock_at) {
 void WaitQueue::Enter(Queued& queued, Place place) {
   place.line->all.emplace(place.at, &queued);
   if (!queued.shared()) place.line->exclusive.emplace(place.at, &queued);
+  if (queued.wait.request.upgrades) place.line->upgrades.push_back(&queued);
   together_.TryEmplace(TogetherMap::key_type(place.line, queued.owner)).first->push_back(&queued);
 }
 
 void WaitQueue::Leave(Queued& queued, Place place) {
   place.line->all.erase(place.at);
   if (!queued.shared()) place.line->exclusive.erase(place.at);
+  if (queued.wait.request.upgrades) {
+    auto& upgrades = place.line->upgrades;
+    upgrades.erase(std::find(upgrades.begin(), upgrades.end(), &queued));
+  }
   const TogetherMap::key_type together(place.line, queued.owner);
   Together& waits = *together_.Find(together);
   waits.erase(std::find(waits.begin(), waits.end(), &queued));
@@ -338,6 +345,8 @@ WaitQueue::Queued* WaitQueue::FreeToGo(Line& line, const Lock* lock) {
   const auto may_go = [&](const Queued& queued) {
     return ObstacleAt(queued, *queued.parked, lock) == Obstacle::kNone;
   };
+  for (Queued* const queued : line.upgrades)
+    if (IsParkedAt(*queued, line) && may_go(*queued)) return queued;
   Queued* front = line.all.begin()->second;
   if (IsParkedAt(*front, line) && may_go(*front)) return front;
   // As the first of these, so all: there is room for readers and no writer ahead, or not.
@@ -365,7 +374,8 @@ const LockWait* WaitQueue::FirstReady(OpenLock& lock, int64_t& looks) {
 const LockWait* WaitQueue::FirstReadyAlone(OpenLock& lock) {
   Line* line = FindLine(lock.name());
   const Queued* const queued = line == nullptr ? nullptr : FreeToGo(*line, lock.lock());
-  return queued != nullptr && queued->wait.request.names.size() == 1 ? &queued->wait : nullptr;
+  if (queued == nullptr || queued->wait.request.upgrades) return nullptr;
+  return queued->wait.request.names.size() == 1 ? &queued->wait : nullptr;
 }
 
 const LockWait* WaitQueue::FirstReentrant(OpenLock& lock, std::string_view owner) {

@@ -20,9 +20,9 @@
 //
 // Costs. Every wait is parked at one lock that is not to be had for it (as a clause watches one of
 // its literals, Moskewicz et al. 2001), and only what happens at that lock makes it looked at
-// again: it goes, or is parked at another one. At a lock only the front of the line and the readers
-// before the first writer can be free to go. So arriving, leaving and a release cost O(names asked
-// for, log of the line) and what they set free, however many wait.
+// again: it goes, or is parked at another one. At a lock only the front of the line, the readers
+// before the first writer and a reader that asks to write can be free to go. So arriving, leaving
+// and a release cost O(names asked for, log of the line) and what they set free, however many wait.
 //
 // Nothing here changes locks or looks at the clock: locks.h does.
 #pragma once
@@ -54,6 +54,9 @@ struct LockRequest {
   LockNames names;  // at least one, all different
   LockTerms terms;
   bool several = false;  // kept for the caller: it asked by MACQUIRE
+  // A reader of the one lock that it names asks to be its writer. It waits ahead of all others
+  // there, for other readers alone.
+  bool upgrades = false;
 };
 
 struct LockWait {
@@ -95,6 +98,7 @@ class WaitQueue final : public LockWatcher {
     Queue readers;    // shared ones that are parked here
     // Waits whose owners do or hold something besides: the rest, bystanders, lead nowhere else.
     Queue linked;
+    absl::InlinedVector<Queued*, 1> upgrades;  // mostly one: two readers cannot both wait for it
   };
   // Listed while it waits, or holds a lock that is watched: one that others wait for, or of many
   // holders.
@@ -140,7 +144,8 @@ class WaitQueue final : public LockWatcher {
   // The first wait for `lock` that may go now; null if none may, or `looks` are used up: it takes
   // one off for every wait that it looks at, and parks elsewhere each that may not go.
   const LockWait* FirstReady(OpenLock& lock, int64_t& looks);
-  // The same in O(1), looking at no other lock: null as well where that one waits for others, too.
+  // The same in O(1), looking at no other lock: null as well where that one waits for others, too,
+  // or to become the writer of what it holds.
   const LockWait* FirstReadyAlone(OpenLock& lock);
   // One of this owner that may go because it holds `lock` already.
   const LockWait* FirstReentrant(OpenLock& lock, std::string_view owner);

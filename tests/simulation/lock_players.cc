@@ -54,8 +54,12 @@ void LockPlayers::Play() {
     LoseAKey();
   } else if (player.waits) {
     return;
-  } else if (what < 65) {
+  } else if (what < 56) {
     Acquire(player);
+  } else if (what < 61) {
+    Upgrade(player, AnyKey(), AnyOwner());
+  } else if (what < 65) {
+    Downgrade(player, AnyKey(), AnyOwner());
   } else if (what < 80) {
     Release(player, AnyKey(), AnyOwner());
   } else if (what < 83) {
@@ -119,6 +123,18 @@ void LockPlayers::Acquire(Player& player) {
   const int64_t wait_ms = world_.OneIn(3) ? 0 : world_.Pick(1, world_.OneIn(3) ? 400 : 60);
   player.client->Send(CommandOf(ask, wait_ms));
   player.waits = ask;
+}
+
+void LockPlayers::Upgrade(Player& player, const std::string& key, const std::string& owner) {
+  std::vector<std::string> command{"LOCK.UPGRADE", key, owner};
+  if (world_.OneIn(2)) command.insert(command.end(), {"WAIT", std::to_string(world_.Pick(1, 60))});
+  player.client->Send(command);
+  player.waits = LockAsk{.owner = owner, .keys = {key}, .upgrades = true};
+}
+
+void LockPlayers::Downgrade(Player& player, const std::string& key, const std::string& owner) {
+  player.client->Send({"LOCK.DOWNGRADE", key, owner});
+  player.waits = LockAsk{.owner = owner, .keys = {key}, .downgrades = true};
 }
 
 void LockPlayers::Release(Player& player, const std::string& key, const std::string& owner) {
@@ -214,12 +230,24 @@ void LockPlayers::Collect() {
     const std::optional<Reply> reply = player.client->Next();
     if (!reply) continue;
     const LockAsk ask = *std::exchange(player.waits, std::nullopt);
+    if (ask.upgrades || ask.downgrades) {
+      CheckRefusal(ask, *reply);
+      if (reply->kind == Reply::Kind::kInteger)
+        grants.push_back({reply->integer, ask.keys.front(), ask});
+      continue;
+    }
     if (reply->kind != Reply::Kind::kArray || reply->elements.empty()) continue;
     for (size_t i = 0; i < ask.keys.size(); ++i) {
       grants.push_back({reply->elements.at(ask.several ? i : 0).integer, ask.keys[i], ask});
     }
   }
   if (!grants.empty()) record_.Granted(std::move(grants), world_.next_ms());
+}
+
+// A holder is not told that it holds nothing.
+void LockPlayers::CheckRefusal(const LockAsk& ask, const Reply& reply) {
+  if (reply.kind != Reply::Kind::kError || !reply.text.starts_with("NOTHELD")) return;
+  EXPECT_FALSE(record_.Find(ask.keys.front(), ask.owner)) << ask.owner << " holds it";
 }
 
 void LockPlayers::Compare(const std::string& key) {

@@ -34,6 +34,8 @@ class LockPlayers final : public Players {
 
   LockAsk AnyAsk(const Player& player);
   void Acquire(Player& player);
+  void Upgrade(Player& player, const std::string& key, const std::string& owner);
+  void Downgrade(Player& player, const std::string& key, const std::string& owner);
   void Release(Player& player, const std::string& key, const std::string& owner);
   void ReleaseBoth(Player& player, const std::string& owner);
   void Renew(Player& player, const std::string& key, const std::string& owner);
@@ -43,6 +45,7 @@ class LockPlayers final : public Players {
   void LoseAKey();
   void CheckFence(Player& player, const std::string& key);
 
+  void CheckRefusal(const LockAsk& ask, const Reply& reply);
   Reply Observe(const std::vector<std::string>& command);
   void Compare(const std::string& key);
   void CheckThatNobodyWaitsInVain();

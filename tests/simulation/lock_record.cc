@@ -12,6 +12,10 @@ void LockRecord::Granted(std::vector<Grant> grants, int64_t next_ms) {
   std::ranges::sort(grants, {}, &Grant::token);
   for (const Grant& grant : grants) {
     const LockAsk& ask = grant.ask;
+    if (ask.upgrades || ask.downgrades) {
+      ModeChanged(grant);
+      continue;
+    }
     if (!Find(grant.key, ask.owner)) {
       EXPECT_TRUE(HasRoomAt(grant.key, ask))
           << grant.key << " was given to " << ask.owner << " too";
@@ -35,6 +39,30 @@ void LockRecord::Granted(std::vector<Grant> grants, int64_t next_ms) {
       held.lease_until_ms = std::max(held.lease_until_ms, next_ms + ask.lease_ms);
     }
   }
+}
+
+// A reader becomes the writer, or the writer a reader: no other holder is beside it, and all else
+// of its holding stays.
+void LockRecord::ModeChanged(const Grant& grant) {
+  const std::string& owner = grant.ask.owner;
+  Holding* held = Find(grant.key, owner);
+  if (!held) {  // its lease ended in this ms
+    const auto node = ended_now_[grant.key].extract(owner);
+    ASSERT_FALSE(node.empty()) << owner << " holds nothing of " << grant.key;
+    held = &(locks_[grant.key][owner] = node.mapped());
+  }
+  const auto mode = grant.ask.upgrades ? LockAsk::Mode::kExclusive : LockAsk::Mode::kShared;
+  ASSERT_NE(held->mode, LockAsk::Mode::kPermits);
+  if (held->mode == mode) {
+    EXPECT_EQ(grant.token, held->token) << "nothing changes, so the token stays";
+    return;
+  }
+  EXPECT_EQ(locks_[grant.key].size(), 1u) << owner << " is not alone";
+  EXPECT_GT(grant.token, newest_) << "tokens must grow";
+  newest_ = std::max(newest_, grant.token);
+  held->token = grant.token;
+  held->mode = mode;
+  last_of_[grant.key] = {owner, grant.token};
 }
 
 int64_t LockRecord::Released(const std::string& key, const std::string& owner, bool all) {
@@ -90,6 +118,8 @@ LockRecord::Holding* LockRecord::Find(const std::string& key, const std::string&
 }
 
 bool LockRecord::HasRoomFor(const LockAsk& ask) {
+  if (ask.upgrades)
+    return !Find(ask.keys.front(), ask.owner) || locks_[ask.keys.front()].size() == 1;
   return std::ranges::all_of(ask.keys, [&](const std::string& key) { return HasRoomAt(key, ask); });
 }
 

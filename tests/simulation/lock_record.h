@@ -28,7 +28,9 @@ struct LockAsk {
   uint64_t connection = 0;  // of a session; 0: it asks for none
   Mode mode = Mode::kExclusive;
   int64_t permits = 1;
-  bool several = false;  // MACQUIRE
+  bool several = false;     // MACQUIRE
+  bool upgrades = false;    // UPGRADE
+  bool downgrades = false;  // DOWNGRADE
 };
 
 class LockRecord {
@@ -70,6 +72,7 @@ class LockRecord {
   int64_t newest() const { return newest_; }
 
  private:
+  void ModeChanged(const Grant& grant);
   bool HasRoomAt(const std::string& key, const LockAsk& ask);
   void EraseUnbound();
   // Whether a holding goes on that ended in this ms.

@@ -24,22 +24,6 @@
 namespace sluice {
 namespace {
 
-// Null's counterpart: outcomes that waiting would not mend. Empty for the others.
-std::string_view Refusal(AcquireOutcome outcome) {
-  switch (outcome) {
-    case AcquireOutcome::kDeadlock:
-      return "DEADLOCK the owners would wait for each other in a circle";
-    case AcquireOutcome::kLockMode:
-      return "LOCKMODE this owner holds the lock in another mode";
-    case AcquireOutcome::kOtherPermits:
-      return "ERR the semaphore has another number of permits";
-    case AcquireOutcome::kNoTokens:
-      return "ERR no fencing token can be given, see the log";
-    default:
-      return {};
-  }
-}
-
 // Null: the locks are held; or an owner of before the restart may hold one of them still.
 void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open, const LockShape& shape) {
   const auto is_held_back = [&](OpenLock& lock) { return service.IsHeldBack(lock, shape); };
@@ -84,7 +68,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open, shape);
   if (result.outcome == AcquireOutcome::kDeadlock) service.waits().CountDeadlock(open);
   if (result.outcome != AcquireOutcome::kGranted) {
-    return call.reply.Error(Refusal(result.outcome));
+    return call.reply.Error(RefusalText(result.outcome));
   }
   several ? ReplyTokens(call.reply, result.grants)
           : ReplyGrant(call.reply, result.grants.front(), 0);

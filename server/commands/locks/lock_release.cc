@@ -24,13 +24,11 @@
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/locks/lock_reply.h"
 #include "server/locks/lock_service.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::string_view kNotHeld = "NOTHELD this owner does not hold the lock";
-constexpr std::string_view kOtherMode = "LOCKMODE this owner holds the lock in another mode";
 
 // The options of RENEW, RELEASE and BREAK.
 struct KeepOptions {
@@ -89,7 +87,8 @@ void Renew(CommandCall& call) {
   if (!lock) return;
   const auto fault = service.Reserve({.lease_ms = options.lease_ms}, 0);
   if (!fault.empty()) return call.reply.Error(fault);
-  if (IsHeldInAnother(*lock, owner, options)) return call.reply.Error(kOtherMode);
+  if (IsHeldInAnother(*lock, owner, options))
+    return call.reply.Error(RefusalText(AcquireOutcome::kLockMode));
   service.Claims(*lock, owner, options.token);
   int64_t left_ms = locks.Renew(*lock, owner, options.lease_ms, options.token, call.now);
   // Not held as far as is known; but the grant may be one that a restart has lost.

@@ -50,6 +50,7 @@ class History {
 
   int deadlocks = 0;
   int overtaken = 0;
+  int upgraded = 0;
   size_t handed_over() const { return world_.granted.size(); }
 
  private:
@@ -70,7 +71,7 @@ class History {
   }
 
   void Step() {
-    switch (In(0, 11)) {
+    switch (In(0, 13)) {
       case 0:
       case 1:
       case 2:
@@ -97,6 +98,10 @@ class History {
         if (OneIn(3)) return Disconnect();
         world_.Advance(1);
         return;
+      case 11:
+        return Upgrade();
+      case 12:
+        return Downgrade();
       default:
         if (OneIn(2)) return world_.Drop(AnyKey());
         world_.locks.Break(LockWorld::Name(AnyKey()), OneIn(2) ? 0 : AnyToken(), world_.now());
@@ -153,6 +158,72 @@ class History {
     } else if (result.outcome == AcquireOutcome::kRefused) {
       EXPECT_EQ(wait_ms, 0);
     }
+  }
+
+  // At once if no other holds it; and of two that would wait for each other the second is refused.
+  void Upgrade() {
+    const std::string key = AnyKey();
+    const std::string owner = AnyOwner();
+    world_.locks.Settle(LockWorld::Name(key), world_.now());
+    const Lock* const lock = world_.At(key);
+    const LockHolder* const holder = lock == nullptr ? nullptr : lock->FindOwner(owner);
+    const bool reads = holder != nullptr && lock->mode() == LockMode::kShared;
+    const bool alone = reads && lock->holders().size() == 1;
+    LockRequest asked = LockWorld::Request(owner, {key}, {});
+    asked.upgrades = true;
+    const int64_t wait_ms = OneIn(4) ? 0 : In(1, 200);
+    const LockWait* const former =
+        reads && !alone && wait_ms > 0 ? world_.locks.queue().SameAsked(asked) : nullptr;
+    const uint64_t former_id = former == nullptr ? 0 : former->id;
+    const bool would_be_stuck = reads && !alone && IsStuck(&asked, former_id);
+    const int64_t token = holder == nullptr ? 0 : holder->token;
+    const AcquireResult result = world_.Upgrade(key, owner, wait_ms);
+    if (holder == nullptr) {
+      EXPECT_EQ(result.outcome, AcquireOutcome::kNotHeld);
+    } else if (!reads) {
+      const bool writes = lock->mode() == LockMode::kExclusive;
+      EXPECT_EQ(result.outcome, writes ? AcquireOutcome::kGranted : AcquireOutcome::kLockMode);
+      EXPECT_EQ(world_.At(key)->FindOwner(owner)->token, token);
+    } else if (alone) {
+      EXPECT_EQ(result.outcome, AcquireOutcome::kGranted);
+      EXPECT_GT(result.grants.front().token, token);
+      ++upgraded;
+    } else if (wait_ms == 0) {
+      EXPECT_EQ(result.outcome, AcquireOutcome::kRefused);
+    } else if (would_be_stuck) {
+      EXPECT_EQ(result.outcome, AcquireOutcome::kDeadlock);
+      ++deadlocks;
+    } else {
+      ASSERT_EQ(result.outcome, AcquireOutcome::kQueued);
+      if (former_id != 0) world_.TookPlaceOf(result.wait_id, former_id);
+      world_.Queued(result.wait_id, world_.now().ms() + wait_ms);
+      world_.locks.Continue(world_.now());
+    }
+  }
+
+  void Downgrade() {
+    const std::string key = AnyKey();
+    const std::string owner = AnyOwner();
+    world_.locks.Settle(LockWorld::Name(key), world_.now());
+    const Lock* const lock = world_.At(key);
+    const LockHolder* const holder = lock == nullptr ? nullptr : lock->FindOwner(owner);
+    const bool writes = holder != nullptr && lock->mode() == LockMode::kExclusive;
+    const LockHolder before = holder == nullptr ? LockHolder() : *holder;
+    const AcquireResult result = world_.Downgrade(key, owner);
+    if (!writes) {
+      const bool reads = holder != nullptr && lock->mode() == LockMode::kShared;
+      EXPECT_EQ(result.outcome == AcquireOutcome::kGranted, reads);
+      return;
+    }
+    const LockHolder* const after = world_.At(key)->FindOwner(owner);
+    ASSERT_NE(after, nullptr);
+    EXPECT_GT(result.grants.front().token, before.token);
+    EXPECT_EQ(after->token, result.grants.front().token);
+    EXPECT_EQ(after->lease_until_ms, before.lease_until_ms);
+    EXPECT_EQ(after->since_ms, before.since_ms);
+    EXPECT_EQ(after->minhold_until_ms(), before.minhold_until_ms());
+    EXPECT_EQ(after->sessions().size(), before.sessions().size());
+    EXPECT_EQ(world_.At(key)->mode(), LockMode::kShared);
   }
 
   void GiveUp() {
@@ -274,6 +345,7 @@ class History {
   // Of the owner's first wait in this line.
   int64_t RankOf(const Pending& one, const LockName& name, const std::vector<Pending>& pending) {
     int64_t rank = INT64_MAX;
+    if (one.request->upgrades && one.id == INT64_MAX) return INT64_MIN;  // ahead of all
     for (const Pending& other : pending)
       if (other.request->owner == one.request->owner && Asks(*other.request, name))
         rank = std::min(rank, world_.Rank(other.id, name.key));
@@ -288,12 +360,15 @@ class History {
     for (const LockName& name : one.request->names) {
       const LockShape& shape = one.request->terms.shape;
       const Lock* lock = world_.FindLock(name);
-      if (lock != nullptr && Holds(lock->FindOwner(one.request->owner))) continue;
+      const bool holds = lock != nullptr && Holds(lock->FindOwner(one.request->owner));
+      const bool upgrades = one.request->upgrades;
+      if (upgrades ? !holds : holds) continue;  // nothing to wait for: it is one no more, or is one
       int64_t stuck_permits = 0;
       bool stuck_holder = false;
       if (lock != nullptr)
         for (const LockHolder& holder : lock->holders()) {
           if (!Holds(&holder) || !waits(std::string(holder.owner))) continue;
+          if (upgrades && holder.owner.view() == one.request->owner) continue;
           stuck_holder = true;
           stuck_permits += holder.permits();
         }
@@ -304,6 +379,7 @@ class History {
                           stuck_permits + shape.permits <= shape.of;
         if (!readers && !room) return false;
       }
+      if (upgrades) continue;
       const int64_t rank = RankOf(one, name, pending);
       for (const Pending& other : pending) {
         if (other.request->owner == one.request->owner || !Asks(*other.request, name)) continue;
@@ -322,6 +398,7 @@ class History {
 void RunHistories(const Bounds& bounds, int histories, int steps) {
   int deadlocks = 0;
   int overtaken = 0;
+  int upgraded = 0;
   size_t handed_over = 0;
   for (int seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -329,12 +406,14 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
     history.Run(steps);
     deadlocks += history.deadlocks;
     overtaken += history.overtaken;
+    upgraded += history.upgraded;
     handed_over += history.handed_over();
     if (testing::Test::HasFailure()) return;
   }
   EXPECT_GT(handed_over, static_cast<size_t>(histories));
   EXPECT_GT(deadlocks, histories / 50);
   EXPECT_GT(overtaken, 0);
+  EXPECT_GT(upgraded, 0);
 }
 
 TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }

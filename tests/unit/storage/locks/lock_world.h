@@ -43,6 +43,15 @@ class LocksByName : public Locks {
     OpenLock open(store_, name);
     return Locks::Renew(open, owner, lease_ms, token, now);
   }
+  AcquireResult Upgrade(LockNameView name, std::string_view owner, const WaitTerms& wait,
+                        const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::Upgrade(open, owner, wait, now);
+  }
+  AcquireResult Downgrade(LockNameView name, std::string_view owner, const Now& now) {
+    OpenLock open(store_, name);
+    return Locks::Downgrade(open, owner, now);
+  }
   int64_t Release(LockNameView name, std::string_view owner, bool all, int64_t token,
                   const Now& now) {
     OpenLock open(store_, name);
@@ -113,6 +122,12 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   }
   AcquireResult Acquire(const LockRequest& request, int64_t wait_ms = 0, uint64_t client = 0) {
     return locks.Acquire(request, {client, wait_ms}, now());
+  }
+  AcquireResult Upgrade(std::string_view key, std::string_view owner, int64_t wait_ms = 0) {
+    return locks.Upgrade(Name(key), owner, {0, wait_ms}, now());
+  }
+  AcquireResult Downgrade(std::string_view key, std::string_view owner) {
+    return locks.Downgrade(Name(key), owner, now());
   }
   int64_t Release(std::string_view key, std::string_view owner) {
     return locks.Release(Name(key), owner, false, 0, now());
@@ -189,6 +204,11 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     EXPECT_EQ(lock.FindOwner(holder.owner), &holder) << "still a holder";
     ++holds_changed;
   }
+  void ModeChanged(const Lock& lock, const LockHolder& holder, int64_t former) override {
+    for (Grant& grant : history[std::string(lock.name().key)]) grant.ended |= grant.token == former;
+    EXPECT_EQ(lock.holders().size(), 1u) << "nobody else holds it";
+    LockAcquired(lock, holder);
+  }
   void MinimumHoldEnded(const Lock& lock, const LockHolder& holder, LockEnd end) override {
     for (Grant& grant : history[std::string(lock.name().key)])
       grant.dropped |= grant.token == holder.token && end == LockEnd::kBroken;
@@ -219,7 +239,8 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   void WaitGranted(const LockWait& wait, const LockGrants& grants) override {
     ASSERT_EQ(grants.size(), wait.request.names.size());
     for (size_t i = 0; i < grants.size() && audits; ++i) {
-      if (grants[i].holds > 1) continue;  // re-entrant: whatever its place
+      // Re-entrant, or a reader that has become the writer: whatever its place.
+      if (grants[i].holds > 1 || wait.request.upgrades) continue;
       const WaitQueue::Line* line = locks.queue().LineOf(wait.request.names[i]);
       if (line == nullptr) continue;
       const std::string& key = wait.request.names[i].key;
@@ -233,6 +254,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     granted.push_back(wait.id);
   }
   void WaitReplaced(const LockWait& wait) override { replaced.push_back(wait.id); }
+  void HoldLost(const LockWait& wait) override { lost.push_back(wait.id); }
   bool IsConnected(uint64_t connection) const override { return !gone.contains(connection); }
 
   // A later request has the place of the wait.
@@ -303,6 +325,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   std::vector<Ended> ended;
   std::vector<uint64_t> granted;        // waits
   std::vector<uint64_t> replaced;       // waits
+  std::vector<uint64_t> lost;           // waits of readers that were none any more
   std::set<uint64_t> gone;              // connections
   std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
   std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
