@@ -336,6 +336,8 @@ constexpr Option kServedOptions[] = {
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
         .OwnImmutable(),
+    Served("lock-priority-patience", &S::lock_priority_patience, Int(1, kPriorityPatienceMax),
+           "ms in which a request that waits for a lock rises by one PRIORITY"),
     Served(
         "lock-session-timeout", &S::lock_session_timeout, Int(0, kIntMax),
         "ms after which a client that holds SESSION locks and does not answer is gone; 0: never"),

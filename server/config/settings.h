@@ -25,6 +25,9 @@ struct SavePoint {
 // How many prefixes `metrics-prefixes` may name.
 inline constexpr size_t kMetricsPrefixesMax = 32;
 
+// Of lock-priority-patience: a day.
+inline constexpr int64_t kPriorityPatienceMax = 86'400'000;
+
 // Plain values; the defaults are here and nowhere else. The rows in served.cc say what each is for.
 // An option's name is mostly the member's, with '-' for '_'. Sizes are bytes; times are in the unit
 // that stands beside them. CONFIG SET changes them between two commands, so a reader takes them
@@ -181,6 +184,8 @@ struct Settings {
   int64_t fence_retention = 3'600'000;
   int64_t fence_memory_max = 64 * 1024 * 1024;
   std::string fence_mark_file = "fence.mark";
+  // ms in which a request that waits for a lock rises by one priority.
+  int64_t lock_priority_patience = 1000;
   // ms without a sign of life, after which a client's SESSION locks are free.
   int64_t lock_session_timeout = 10'000;
   std::string lock_restart_grace = "auto";  // auto | yes | no

@@ -8,6 +8,8 @@
 namespace sluice {
 namespace {
 
+constexpr WaitQueue::Rank kAheadOfAll{INT64_MIN, 0};
+constexpr WaitQueue::Rank kBehindAll{INT64_MAX, UINT64_MAX};
 constexpr size_t kFirstTry = 64;  // steps; mostly one side has ended by then
 
 }  // namespace
@@ -230,11 +232,9 @@ void DeadlockSearch::Reduction::GiveBack(LineState& line, int64_t permits) {
 bool DeadlockSearch::ClosesCircle() {
   // In the midst of a line, with another wait of its owner, it may be new in the way of those
   // behind: then the circle may go through any wait of the owner.
-  const bool is_last =
-      std::all_of(asked_.places.begin(), asked_.places.end(),
-                  [&](const Place& place) { return place.line->all.rbegin()->second == &asked_; });
-  from_ = is_last ? std::vector<const Queued*>{&asked_}
-                  : std::vector<const Queued*>(asker_->waits.begin(), asker_->waits.end());
+  from_ = WaitQueue::IsLast(asked_)
+              ? std::vector<const Queued*>{&asked_}
+              : std::vector<const Queued*>(asker_->waits.begin(), asker_->waits.end());
   for (size_t steps_max = kFirstTry;; steps_max *= 2) {
     Reach behind;
     began_ = steps_;
@@ -261,7 +261,7 @@ bool DeadlockSearch::Backwards(size_t steps_max, Reach& reach) {
       const Line* line = queue_.LineOf(lock->name());
       // A lock that has left the keyspace may be still to be freed.
       if (line == nullptr || locks_.FindLock(lock->name()) != lock) continue;
-      VisitBehind(*line, INT64_MIN, steps_max, reach);
+      VisitBehind(*line, kAheadOfAll, steps_max, reach);
     }
     for (const Queued* queued : owner.waits) {
       for (const Place& place : queued->places) {
@@ -275,8 +275,8 @@ bool DeadlockSearch::Backwards(size_t steps_max, Reach& reach) {
 }
 
 // Everything linked behind the spot `at`, down to where an earlier visit began.
-void DeadlockSearch::VisitBehind(const Line& line, int64_t at, size_t steps_max, Reach& reach) {
-  int64_t& seen = reach.seen.try_emplace(&line, INT64_MAX).first->second;
+void DeadlockSearch::VisitBehind(const Line& line, Rank at, size_t steps_max, Reach& reach) {
+  Rank& seen = reach.seen.try_emplace(&line, kBehindAll).first->second;
   if (at >= seen) return;
   const auto end = line.linked.upper_bound({std::exchange(seen, at), UINT64_MAX});
   for (auto place = line.linked.upper_bound({at, UINT64_MAX}); place != end; ++place) {
@@ -310,9 +310,9 @@ bool DeadlockSearch::Forwards(size_t steps_max, Reach& reach) {
 void DeadlockSearch::VisitAhead(const Place& place, size_t steps_max, Reach& reach) {
   ++steps_;
   const Line& line = *place.line;
-  const auto [known, is_new] = reach.seen.try_emplace(&line, INT64_MIN);
+  const auto [known, is_new] = reach.seen.try_emplace(&line, kAheadOfAll);
   if (is_new) VisitHolders(line, steps_max, reach);
-  const int64_t at = place.at.first;
+  const Rank at = place.at.first;
   if (at <= known->second) return;
   const auto end = line.linked.lower_bound({at, 0});
   auto ahead = line.linked.lower_bound({std::exchange(known->second, at), 0});

@@ -55,13 +55,14 @@ class DeadlockSearch {
   using Line = WaitQueue::Line;
   using Place = WaitQueue::Place;
   using Queued = WaitQueue::Queued;
+  using Rank = WaitQueue::Rank;
 
   // The owners and lines that one side has reached.
   struct Reach {
     std::vector<const Owner*> owners;
     absl::flat_hash_set<const Owner*> known;
-    absl::flat_hash_map<const Line*, int64_t> seen;  // up to, or from, this spot
-    bool meets = false;                              // forwards: the asking owner
+    absl::flat_hash_map<const Line*, Rank> seen;  // up to, or from, this place
+    bool meets = false;                           // forwards: the asking owner
 
     void Add(const Owner* owner) {
       if (known.insert(owner).second) owners.push_back(owner);
@@ -71,7 +72,7 @@ class DeadlockSearch {
 
   bool Backwards(size_t steps_max, Reach& reach);
   bool Forwards(size_t steps_max, Reach& reach);
-  void VisitBehind(const Line& line, int64_t at, size_t steps_max, Reach& reach);
+  void VisitBehind(const Line& line, Rank at, size_t steps_max, Reach& reach);
   void VisitAhead(const Place& place, size_t steps_max, Reach& reach);
   void VisitHolders(const Line& line, size_t steps_max, Reach& reach);
   void Reached(const Owner* owner, Reach& reach) const;

@@ -45,7 +45,7 @@ AcquireResult Locks::Acquire(absl::Span<OpenLock> locks, LockRequest&& request,
   for (OpenLock& lock : locks) {
     Settle(lock, now, {.owner = request.owner, .permits = request.terms.shape.permits});
   }
-  const Obstacle obstacle = queue_.ObstacleOf(request, locks);
+  const Obstacle obstacle = queue_.ObstacleOf(request, locks, now.ms());
   if (obstacle == Obstacle::kNone) return Grant(locks, request, now);
   if (obstacle == Obstacle::kLockMode) return {AcquireOutcome::kLockMode};
   if (obstacle == Obstacle::kOtherPermits) return {AcquireOutcome::kOtherPermits};
@@ -78,7 +78,7 @@ AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest&& request, con
   const uint64_t id = queue_.Add(std::move(request), locks, terms.client, now.ms(), deadline_ms);
   AcquireResult result{AcquireOutcome::kQueued};
   result.wait_id = id;
-  const bool circle = entangled && ClosesCircle(id, now);
+  const bool circle = ClosesCircleWhereItStands(id, entangled, now);
   if (may_wait && !circle) return result;
   // Only waiters are ahead, and those wait for this very owner: going past them breaks the circle
   // (see wait_queue.h). It makes them wait for this owner, so it must not wait for them elsewhere.
@@ -121,6 +121,14 @@ bool Locks::ClosesCircle(uint64_t wait_id, const Now& now) {
   const bool closes = search.ClosesCircle();
   search_steps_ += search.steps();
   return closes;
+}
+
+// A place that a priority gives is worth no deadlock: the wait has the one at the end then, which
+// it would have without. One that stands last, of an owner that nobody waits for, is in no circle.
+bool Locks::ClosesCircleWhereItStands(uint64_t wait_id, bool entangled, const Now& now) {
+  if (!entangled && WaitQueue::IsLast(queue_.At(wait_id))) return false;
+  if (!ClosesCircle(wait_id, now)) return false;
+  return !queue_.MoveToEnd(wait_id) || ClosesCircle(wait_id, now);
 }
 
 // Only new holders need tokens, and new writers.
@@ -186,61 +194,6 @@ int64_t Locks::Renew(OpenLock& open, std::string_view owner, int64_t lease_ms, i
   const LockHolder& holder = *lock->Renew(owner, lease_ms, token, now);
   listener_.HoldChanged(*lock, holder);
   return holder.LeaseLeftMs(now);
-}
-
-// --- what others say
-// Replay of a log, and other servers: no rule is asked, no token is issued, but tokens jump past
-// what is told, so that no token is ever given twice.
-
-bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& shape,
-                    const Now& now) {
-  tokens_.JumpPast(holder.token);
-  bool restored = false;
-  {
-    LockChange lock(open);
-    if (!lock) {
-      lock.Create();
-      memory_.Supersede(open.name(), now);
-    }
-    if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
-    restored = lock->Restore(holder, shape);
-  }
-  if (restored) Settle(open, now);  // a holder whose lease is over already ends as any other
-  MoveOnIfAwaited(open.name(), now);
-  return restored;
-}
-
-void Locks::Forgo(OpenLock& open, int64_t token, const Now& now) {
-  tokens_.JumpPast(token);
-  const Lock* lock = open.lock();
-  if (token == 0 && lock != nullptr && lock->is_crowd()) {
-    EndAll(open, LockEnd::kForgone, now);
-    return;
-  }
-  EndHolders(open, LockEnd::kForgone, now,
-             [&](Lock& lock, Lock::OnEnd on_end) { return lock.Forgo(token, now, on_end); });
-}
-
-bool Locks::Claim(OpenLock& open, const LockHolder& holder, const LockShape& shape, bool is_free,
-                  const Now& now) {
-  using Kind = Lock::InTheWay::Kind;
-  // No waiter gets the lock between the end of the older holders and the claim.
-  const HandOverLater later(*this, now);
-  if (!is_free && open.lock() != nullptr) {
-    const Lock::InTheWay found = open.lock()->FindInTheWay(holder, shape);
-    if (found.kind == Kind::kBeside) return false;
-    if (found.kind == Kind::kAll) Break(open, 0, now);
-    if (found.kind == Kind::kOwn) Break(open, found.token, now);
-  }
-  return Restore(open, holder, shape, now);
-}
-
-void Locks::Prove(OpenLock& open, std::string_view owner, const Now& now) {
-  {
-    LockChange lock(open);
-    lock->Prove(owner);
-  }
-  MoveOnIfAwaited(open.name(), now);
 }
 
 // --- giving back and losing

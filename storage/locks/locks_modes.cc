@@ -19,7 +19,7 @@ AcquireResult Locks::Upgrade(OpenLock& open, std::string_view owner, const WaitT
     return {AcquireOutcome::kGranted, {{holder->token, holder->LeaseLeftMs(now), holder->holds}}};
   const absl::Span<OpenLock> locks(&open, 1);
   LockRequest request{.owner = std::string(owner), .upgrades = true};
-  if (queue_.ObstacleOf(request, locks) == WaitQueue::Obstacle::kNone)
+  if (queue_.ObstacleOf(request, locks, now.ms()) == WaitQueue::Obstacle::kNone)
     return Grant(locks, request, now);
   if (wait.wait_ms == 0) return {AcquireOutcome::kRefused};
   return Wait(locks, std::move(request), wait, false, now);

@@ -1,7 +1,5 @@
-// See wait_queue.h. The hard part is the order of a line. A place is (rank, wait id): waits of one
-// owner share a rank, so they stay together; an owner that holds the lock gets a rank below all
-// others, for it is re-entrant there. Places are looked up by the line's maps, never by position,
-// so nothing moves when a wait leaves.
+// See wait_queue.h; the order of a line is wait_queue_order.cc's. Places are looked up by the
+// line's maps, never by position, so nothing moves when a wait leaves.
 #include "storage/locks/wait_queue.h"
 
 #include <algorithm>
@@ -12,8 +10,6 @@
 
 namespace sluice {
 namespace {
-
-constexpr WaitQueue::Spot kBehindAll{INT64_MAX, 0};
 
 std::vector<const LockName*> Sorted(const LockNames& names) {
   std::vector<const LockName*> sorted;
@@ -53,14 +49,14 @@ WaitQueue::WaitQueue(const LockFinder& locks, const SipKey& hash_key)
 // An obstacle is the worst over all locks of a request. In the lock: its holders. In the line: the
 // first writer ahead for a shared request, any wait ahead for another.
 
-WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request,
-                                          absl::Span<OpenLock> locks) const {
+WaitQueue::Obstacle WaitQueue::ObstacleOf(const LockRequest& request, absl::Span<OpenLock> locks,
+                                          int64_t now_ms) const {
   Obstacle worst = Obstacle::kNone;
   const Owner* owner = FindOwner(request.owner);
   for (OpenLock& lock : locks) {
     const Line* line = LineOf(lock.name());
     const Together* own = line == nullptr || owner == nullptr ? nullptr : TogetherIn(*line, *owner);
-    Spot at = kBehindAll;
+    Spot at{{request.CameMs(now_ms), UINT64_MAX}, 0};
     if (own != nullptr) at = {PlaceIn(*own->front(), *line).at.first, UINT64_MAX};
     worst = std::max(worst, ObstacleAt(request, lock.lock(), line, at));
   }
@@ -134,41 +130,6 @@ uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_
   FindParking(queued,
               [&](const Place& place) { return locks[&place - queued.places.data()].lock(); });
   return queued.wait.id;
-}
-
-// At the end; with other waits of the owner. An owner that holds one of the locks already is ahead
-// of all others there, and stays so if it loses it while it waits for the rest: else it could come
-// to wait for those who wait for it.
-WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock* lock) {
-  const uint64_t id = queued.wait.id;
-  if (lock != nullptr) lock->Watch();
-  if (line.all.empty()) return {0, id};
-  const bool holds = lock != nullptr && lock->FindOwner(queued.owner->name) != nullptr;
-  const int64_t first = line.all.begin()->first.first - 1;
-  const Together* others = TogetherIn(line, *queued.owner);
-  if (holds && others != nullptr) {
-    for (Queued* other : *others) Reseat(*other, line, first);
-  }
-  if (holds) return {first, id};
-  if (others != nullptr) return {PlaceIn(*others->front(), line).at.first, id};
-  return {line.all.rbegin()->first.first + 1, id};
-}
-
-// The spot is the key in up to four maps of the line: out of all, changed, into all again. Where it
-// is parked is a reader's key, too.
-void WaitQueue::Reseat(Queued& queued, Line& line, int64_t first) {
-  Place& place = FindPlace(queued.places, line);
-  const Place* parked = queued.parked;
-  const bool linked = queued.linked;
-  Unpark(queued);
-  Link(queued, false);
-  line.all.erase(place.at);
-  if (!queued.shared()) line.exclusive.erase(place.at);
-  place.at.first = first;
-  line.all.emplace(place.at, &queued);
-  if (!queued.shared()) line.exclusive.emplace(place.at, &queued);
-  Link(queued, linked);
-  if (parked != nullptr) Park(queued, *parked);
 }
 
 void WaitQueue::Remove(uint64_t id) {
@@ -278,6 +239,8 @@ const LockWait* WaitQueue::SameAsked(const LockRequest& request) const {
 LockWait WaitQueue::Replace(uint64_t id, LockRequest request, uint64_t client, int64_t since_ms,
                             int64_t deadline_ms, uint64_t* new_id) {
   LockWait former = At(id).wait;
+  request.priority = former.request.priority;
+  request.ahead_ms = former.request.ahead_ms;
   *new_id = ++last_id_;
   PutBack(id, {*new_id, std::move(request), client, since_ms, deadline_ms});
   return former;

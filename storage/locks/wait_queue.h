@@ -1,4 +1,4 @@
-// WaitQueue: who waits for which locks, in the order in which they came.
+// WaitQueue: who waits for which locks, in the order in which they came, or count as having come.
 //
 // Every lock name has a line; a request for several locks stands in all of their lines and holds
 // nothing meanwhile. A wait may go when each of its locks has room for it and no wait ahead of it
@@ -13,6 +13,10 @@
 //
 // W3 has to wait although b is free: W2 is ahead of it there. When a is released W1 goes first;
 // when W1 gives a back W2 gets both at once, and W3 comes after.
+//
+// A request with a priority counts as having come so much earlier or later (LockRequest::ahead_ms).
+// That a waiter's priority rises with time needs no step: all rise alike, so no two ever change
+// places.
 //
 // The one exception keeps the rule from making deadlocks itself: a request for free locks whose
 // only obstacle is waiters that wait, directly or not, for its own owner, which waits nowhere
@@ -49,14 +53,22 @@
 
 namespace sluice {
 
+// So that it and any engine time add up.
+inline constexpr int64_t kAheadMsMax = int64_t{1} << 46;
+
 struct LockRequest {
   std::string owner;
   LockNames names;  // at least one, all different
   LockTerms terms;
+  int priority = 0;      // kept for the caller, who makes ahead_ms of it
+  int64_t ahead_ms = 0;  // it stands in line as if it had come so much earlier; |it| <= kAheadMsMax
   bool several = false;  // kept for the caller: it asked by MACQUIRE
   // A reader of the one lock that it names asks to be its writer. It waits ahead of all others
   // there, for other readers alone.
   bool upgrades = false;
+
+  // When it counts as having come.
+  int64_t CameMs(int64_t since_ms) const { return since_ms - ahead_ms; }
 };
 
 struct LockWait {
@@ -72,9 +84,11 @@ class WaitQueue final : public LockWatcher {
  public:
   struct Line;
   struct Owner;
-  // A wait that is ahead has less. All waits of one owner in a line share the first number, so that
-  // one never comes to stand behind a stranger because another has gone.
-  using Spot = std::pair<int64_t, uint64_t>;
+  // A wait that is ahead has less. The rank is the ms from which on it counts as waiting, and a
+  // number that makes it unique. All waits of one owner in a line share it, so that one never comes
+  // to stand behind a stranger because another has gone. Then follows the wait's id.
+  using Rank = std::pair<int64_t, uint64_t>;
+  using Spot = std::pair<Rank, uint64_t>;
   struct Place {
     Line* line;
     Spot at;
@@ -120,14 +134,18 @@ class WaitQueue final : public LockWatcher {
     kLockMode,      // the owner holds one of the locks in another shape
     kOtherPermits,  // one is a semaphore of another m
   };
-  // The worst obstacle to a request that came now, at the end or with other waits of its owner; or
-  // to a wait in its place. Errors weigh most, then holders. Here and below `locks` are those of
-  // the request, in its order.
-  Obstacle ObstacleOf(const LockRequest& request, absl::Span<OpenLock> locks) const;
+  // The worst obstacle to a request that came now, where it would stand; or to a wait in its place.
+  // Errors weigh most, then holders. Here and below `locks` are those of the request, in its order.
+  Obstacle ObstacleOf(const LockRequest& request, absl::Span<OpenLock> locks, int64_t now_ms) const;
   Obstacle ObstacleOf(const LockWait& wait) const;
 
   uint64_t Add(LockRequest request, absl::Span<OpenLock> locks, uint64_t client, int64_t since_ms,
                int64_t deadline_ms);
+  // Whether no wait stands behind it in any of its lines.
+  static bool IsLast(const Queued& queued);
+  // Undoes what a priority has done for its place: it stands behind all. False: that changes
+  // nothing. Requires: waits.
+  bool MoveToEnd(uint64_t id);
   void Remove(uint64_t id);  // requires: waits
   void Remove(uint64_t id, absl::Span<OpenLock> locks);
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
@@ -216,7 +234,7 @@ class WaitQueue final : public LockWatcher {
   Spot SpotFor(const Queued& queued, Line& line, const Lock* lock);
   void Enter(Queued& queued, Place place);
   void Leave(Queued& queued, Place place);
-  void Reseat(Queued& queued, Line& line, int64_t first);
+  void Reseat(Queued& queued, Line& line, Rank rank);
   void Drop(Line& line, const Lock* lock);
   void Link(Queued& queued, bool on);
   void LinkAsNeeded(Owner& owner);

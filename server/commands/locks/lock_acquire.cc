@@ -47,6 +47,10 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   AcquireOptions options{.several = several, .terms = request.terms};
   ReadAcquireOptions(call, args, options);
   if (!args.Finish()) return call.reply.Error(args.error());
+  if (options.priority != 0) {
+    request.priority = options.priority;
+    request.ahead_ms = options.priority * call.settings.lock_priority_patience;
+  }
   LockService& service = call.part<LockService>();
   Locks& locks = service.Enter();
   OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
@@ -112,7 +116,7 @@ constexpr CommandRow kLockAcquireListed[] = {
               "wait-ms:integer(0..2^46)] "
               "[SHARED | permits=<PERMITS n:integer(1..2^31) OF m:integer(1..2^31)>] [MINHOLD "
               "minhold-ms:integer(0..2^46)] "
-              "[LABEL label:string(0..1024)] [NOTIFY]",
+              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)]",
      .summary = "Take a lock; its fencing token, or null while others hold it."},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
@@ -123,7 +127,7 @@ constexpr CommandRow kLockAcquireListed[] = {
      .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024) [LEASE "
               "lease-ms:integer(1..2^46)] [SESSION] "
               "[WAIT wait-ms:integer(0..2^46)] [SHARED] [MINHOLD minhold-ms:integer(0..2^46)] "
-              "[LABEL label:string(0..1024)] [NOTIFY]",
+              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)]",
      .summary = "Take several locks or none; their fencing tokens."},
 };
 constexpr auto kLockAcquireRows =

@@ -5,12 +5,16 @@
 
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/option_table.h"
+#include "server/config/settings.h"
 #include "server/dispatch/script_state.h"
 #include "server/locks/lock_connections.h"
 #include "storage/locks/locks.h"
 
 namespace sluice {
 namespace {
+
+constexpr int64_t kPriorityMax = 100;
+static_assert(kPriorityMax * kPriorityPatienceMax <= kAheadMsMax);
 
 // LEASE ends by itself, SESSION with the connection; a lock may have both, and ends with the later
 // one.
@@ -38,6 +42,10 @@ void ReadLabel(ArgReader& args, AcquireOptions& options) {
     args.Fail("ERR label is longer than 1024 bytes");
   }
 }
+// Higher goes first; a request rises by one while it waits for lock-priority-patience.
+void ReadPriority(ArgReader& args, AcquireOptions& options) {
+  options.priority = static_cast<int>(args.IntIn({"PRIORITY", -kPriorityMax, kPriorityMax}));
+}
 void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
 // SHARED and PERMITS exclude each other: beside one the other is a syntax error.
@@ -58,6 +66,7 @@ constexpr OptionRow<AcquireOptions> kLockOptionsOptions[] = {
     {"MINHOLD", ReadMinHold},
     {"LABEL", ReadLabel},
     {"NOTIFY", ReadNotify},
+    {"PRIORITY", ReadPriority},
 };
 
 // The client whose connection counts: a script acts for its caller.

@@ -13,6 +13,7 @@ namespace sluice {
 struct AcquireOptions {
   bool several;      // of MACQUIRE, which has no PERMITS
   LockTerms& terms;  // where they are needed: of the request
+  int priority = 0;
   int64_t wait_ms = 0;
   bool session = false;
   bool notify = false;

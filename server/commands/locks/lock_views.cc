@@ -6,7 +6,7 @@
 //
 //   command         answer
 //   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
-//   LOCK.WAITERS    owner, client_id, waited_ms, left_ms of each
+//   LOCK.WAITERS    owner, client_id, waited_ms, left_ms, priority of each
 //   LOCK.LIST       a cursor, and names of locks of the client's database; with WAITED of those
 //                   that are waited for
 //   LOCK.HELP       the commands on locks, from their rows
@@ -104,11 +104,12 @@ void Waiters(CommandCall& call) {
   for (const auto& [place, queued] : line->all) {
     const LockWait* const wait = &queued->wait;
     Session* const session = call.part<LockService>().FindConnection(wait->client);
-    ReplyFields fields(call.reply, 4);
+    ReplyFields fields(call.reply, 5);
     fields.At("owner").Bulk(wait->request.owner);
     fields.Integer("client_id", session ? static_cast<int64_t>(session->client_id) : 0);
     fields.Integer("waited_ms", call.now.ms() - wait->since_ms);
     fields.Integer("left_ms", std::max<int64_t>(0, wait->deadline_ms - call.now.ms()));
+    fields.Integer("priority", wait->request.priority);
   }
 }
 
@@ -234,7 +235,7 @@ constexpr CommandRow kLockViewsRows[] = {
      .since = "0.1.0",
      .complexity = "O(N) where N is the number of waiters",
      .usage = "key",
-     .summary = "Who waits for a lock, first come first."},
+     .summary = "Who waits for a lock, in the order in which they would have it."},
 };
 
 }  // namespace

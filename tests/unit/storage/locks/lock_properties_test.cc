@@ -2,10 +2,10 @@
 // breaking, deleting, closing sessions, giving up, and time passing with and without timers:
 //
 //   at most one exclusive holder; shared never with exclusive; permits never above m (Lock::Audit);
-//   FIFO among equals (LockWorld::WaitGranted); no wait stays that may go; every wait is granted,
-//   timed out or gone; tokens grow; a token that the rule calls stale never passes, also after its
-//   memory has collapsed; no circle of owners waits, and what is refused as one would have been
-//   one.
+//   first come first served, but for priorities (LockWorld::WaitGranted); no wait stays that may
+//   go; every wait is granted, timed out or gone; tokens grow; a token that the rule calls stale
+//   never passes, also after its memory has collapsed; no circle of owners waits, and what is
+//   refused as one would have been one.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,10 +51,12 @@ class History {
   int deadlocks = 0;
   int overtaken = 0;
   int upgraded = 0;
+  int put_behind = 0;
   size_t handed_over() const { return world_.granted.size(); }
 
  private:
   static constexpr uint64_t kSessions = 4;
+  static constexpr int64_t kPatienceMs = 5;
 
   int64_t In(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random_);
@@ -123,7 +125,9 @@ class History {
       keys.insert(AnyKey());
       keys.insert(AnyKey());
     }
-    return LockWorld::Request(AnyOwner(), {keys.begin(), keys.end()}, terms);
+    LockRequest request = LockWorld::Request(AnyOwner(), {keys.begin(), keys.end()}, terms);
+    if (OneIn(3)) request.ahead_ms = In(-10, 10) * kPatienceMs;
+    return request;
   }
 
   void Acquire() {
@@ -132,20 +136,26 @@ class History {
     if (!bounds_.many_waits && owner != nullptr && !owner->waits.empty()) return;
     const int64_t wait_ms = OneIn(4) ? 0 : In(1, 200);
     for (const LockName& name : request.names) world_.locks.Settle(name, world_.now());
-    const WaitQueue::Obstacle obstacle = world_.locks.ObstacleOf(request);
+    const WaitQueue::Obstacle obstacle = world_.locks.ObstacleOf(request, world_.now());
     const LockWait* former = wait_ms > 0 ? world_.locks.queue().SameAsked(request) : nullptr;
     const uint64_t former_id = former == nullptr ? 0 : former->id;
-    const bool would_be_stuck = IsStuck(&request, former_id);
+    // Where its priority puts it; and at the end, where it stands if it would be stuck there.
+    extra_rank_ =
+        LockWorld::Arrival({.id = 0xffffff, .request = request, .since_ms = world_.now().ms()});
+    const bool stuck_there = IsStuck(&request, former_id);
+    extra_rank_ = INT64_MAX;
+    const bool would_be_stuck = stuck_there && IsStuck(&request, former_id);
     const AcquireResult result = world_.Acquire(request, wait_ms);
     if (result.outcome == AcquireOutcome::kDeadlock) {
       ++deadlocks;
       EXPECT_TRUE(would_be_stuck);
     } else if (result.outcome == AcquireOutcome::kQueued) {
       EXPECT_FALSE(would_be_stuck);
+      put_behind += stuck_there && former_id == 0;
       EXPECT_EQ(former_id != 0, std::ranges::count(world_.replaced, former_id) == 1);
       if (former_id != 0) world_.TookPlaceOf(result.wait_id, former_id);
       ASSERT_NE(world_.locks.queue().Find(result.wait_id), nullptr) << "granted too soon";
-      world_.Queued(result.wait_id, world_.now().ms() + wait_ms);
+      world_.Queued(result.wait_id, world_.now().ms() + wait_ms, stuck_there);
       world_.locks.Continue(world_.now());  // as the end of the turn does
     } else if (result.outcome == AcquireOutcome::kGranted) {
       if (obstacle == WaitQueue::Obstacle::kQueue && former_id == 0) {
@@ -346,10 +356,14 @@ class History {
   int64_t RankOf(const Pending& one, const LockName& name, const std::vector<Pending>& pending) {
     int64_t rank = INT64_MAX;
     if (one.request->upgrades && one.id == INT64_MAX) return INT64_MIN;  // ahead of all
+    bool has_company = false;
     for (const Pending& other : pending)
-      if (other.request->owner == one.request->owner && Asks(*other.request, name))
-        rank = std::min(rank, world_.Rank(other.id, name.key));
-    return rank;
+      if (other.request->owner == one.request->owner && Asks(*other.request, name) &&
+          other.id != INT64_MAX) {
+        rank = std::min(rank, world_.ranks.at({other.id, name.key}));
+        has_company = true;
+      }
+    return has_company ? rank : extra_rank_;
   }
 
   bool CanGo(const Pending& one, const std::vector<Pending>& pending) {
@@ -390,6 +404,7 @@ class History {
     return true;
   }
 
+  int64_t extra_rank_ = INT64_MAX;  // of the request that IsStuck is asked about
   std::mt19937_64 random_;
   const Bounds bounds_;
   LockWorld world_;
@@ -399,6 +414,7 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
   int deadlocks = 0;
   int overtaken = 0;
   int upgraded = 0;
+  int put_behind = 0;
   size_t handed_over = 0;
   for (int seed = 1; seed <= histories; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -407,6 +423,7 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
     deadlocks += history.deadlocks;
     overtaken += history.overtaken;
     upgraded += history.upgraded;
+    put_behind += history.put_behind;
     handed_over += history.handed_over();
     if (testing::Test::HasFailure()) return;
   }
@@ -414,6 +431,7 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
   EXPECT_GT(deadlocks, histories / 50);
   EXPECT_GT(overtaken, 0);
   EXPECT_GT(upgraded, 0);
+  EXPECT_GT(put_behind, 0);
 }
 
 TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }

@@ -34,9 +34,9 @@ class LocksByName : public Locks {
     OpenLocks open = Open(request);
     return Locks::Acquire(absl::MakeSpan(open), LockRequest(request), wait, now);
   }
-  WaitQueue::Obstacle ObstacleOf(const LockRequest& request) {
+  WaitQueue::Obstacle ObstacleOf(const LockRequest& request, const Now& now) {
     OpenLocks open = Open(request);
-    return queue().ObstacleOf(request, absl::MakeSpan(open));
+    return queue().ObstacleOf(request, absl::MakeSpan(open), now.ms());
   }
   int64_t Renew(LockNameView name, std::string_view owner, int64_t lease_ms, int64_t token,
                 const Now& now) {
@@ -246,7 +246,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
       const std::string& key = wait.request.names[i].key;
       for (const auto& [place, queued] : line->all) {
         const LockWait& other = queued->wait;
-        EXPECT_FALSE(Rank(other.id, key) < Rank(wait.id, key) &&
+        EXPECT_FALSE(Rank(other, key) < Rank(wait, key) &&
                      Conflict(other.request.terms.shape, wait.request.terms.shape))
             << "overtaken";
       }
@@ -260,34 +260,45 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   // A later request has the place of the wait.
   void TookPlaceOf(uint64_t id, uint64_t former) {
     for (const LockName& name : locks.queue().Find(id)->request.names)
-      fronts[{id, name.key}] = Rank(former, name.key);
+      ranks[{id, name.key}] = ranks.at({former, name.key});
   }
 
-  // The place in the line of a lock: by arrival, with other waits of the owner, but in front for
-  // who held it when it was queued.
-  void Queued(uint64_t id, int64_t deadline_ms) {
-    const LockRequest& request = locks.queue().Find(id)->request;
-    for (const LockName& name : request.names) {
+  // The place in the line of a lock: by arrival, less what its priority gives; with other waits of
+  // the owner, but in front for who held it when it was queued. `at_end`: its priority would have
+  // closed a circle.
+  void Queued(uint64_t id, int64_t deadline_ms, bool at_end = false) {
+    const LockWait& queued = *locks.queue().Find(id);
+    const std::string& owner = queued.request.owner;
+    for (const LockName& name : queued.request.names) {
       const Lock* lock = FindLock(name);
-      const bool holds = lock != nullptr && lock->FindOwner(request.owner) != nullptr;
-      const auto at = std::pair(id, name.key);
-      if (holds && !fronts.contains(at)) fronts[at] = -static_cast<int64_t>(id);
+      const bool holds = lock != nullptr && lock->FindOwner(owner) != nullptr;
+      const bool is_set = ranks.contains({id, name.key});
+      int64_t& rank = ranks[{id, name.key}];
+      if (!is_set) rank = holds ? INT64_MIN / 2 - static_cast<int64_t>(id) : Arrival(queued);
+      bool has_company = holds;
+      int64_t last = INT64_MIN;
       for (const auto& [other, other_deadline_ms] : waiting) {
         const LockWait* wait = locks.queue().Find(other);
-        if (wait == nullptr || wait->request.owner != request.owner) continue;
+        if (wait == nullptr || other == id) continue;
         if (std::ranges::find(wait->request.names, name) == wait->request.names.end()) continue;
-        if (holds) {
-          fronts[{other, name.key}] = fronts[at];
-        } else if (!fronts.contains(at)) {
-          fronts[at] = Rank(other, name.key);
-        }
+        int64_t& others = ranks.at({other, name.key});
+        last = std::max(last, others);
+        if (wait->request.owner != owner) continue;
+        if (holds) others = rank;
+        if (!holds && !is_set) rank = others;
+        has_company = true;
       }
+      if (at_end && !is_set && !has_company && last > rank) rank = (last & ~0xffffff) + int64_t(id);
     }
     waiting[id] = deadline_ms;
   }
-  int64_t Rank(uint64_t id, const std::string& key) const {
-    const auto found = fronts.find({id, key});
-    return found == fronts.end() ? static_cast<int64_t>(id) : found->second;
+  // In ms, with the number behind it.
+  static int64_t Arrival(const LockWait& wait) {
+    return wait.request.CameMs(wait.since_ms) * 0x1000000 + static_cast<int64_t>(wait.id);
+  }
+  int64_t Rank(const LockWait& wait, const std::string& key) const {
+    const auto found = ranks.find({wait.id, key});
+    return found == ranks.end() ? Arrival(wait) : found->second;
   }
 
   int64_t NextTimer() {
@@ -328,7 +339,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   std::vector<uint64_t> lost;           // waits of readers that were none any more
   std::set<uint64_t> gone;              // connections
   std::map<uint64_t, int64_t> waiting;  // deadlines of those that the test queued
-  std::map<std::pair<uint64_t, std::string>, int64_t> fronts;
+  std::map<std::pair<uint64_t, std::string>, int64_t> ranks;  // of those, in each line
   int64_t newest_token = 0;
   int created = 0;   // keys
   int removed = 0;   // and those that went

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -98,6 +100,47 @@ TEST(WaitQueueCosts, ASessionOfManyLocksEndsInSlices) {
   EXPECT_GE(world.store.size(), static_cast<size_t>(kLocks - kWorkPerCall / kHandOverWork - 1));
   EXPECT_GE(Finish(world), 100);
   EXPECT_TRUE(world.store.empty());
+}
+
+// A line of 100,000 with priorities costs what one without does; and it is in the order of who
+// would have come first, as plain sorting says.
+TEST(WaitQueueCosts, ALongLineWithPriorities) {
+  constexpr int kWaiters = 100'000;
+  LockWorld world;
+  world.audits = false;
+  std::mt19937_64 random(7);
+  std::vector<std::pair<int64_t, uint64_t>> came;
+  world.Acquire(world.Request("h", {"a"}));
+  for (int i = 0; i < kWaiters; ++i) {
+    LockRequest request = world.Request(Name(i), {"a"}, {.lease_ms = 1'000'000});
+    request.ahead_ms = (static_cast<int64_t>(random() % 201) - 100) * 10;
+    const AcquireResult result = world.Acquire(request, 1'000'000);
+    ASSERT_EQ(result.outcome, kQueued);
+    came.emplace_back(world.now().ms() - request.ahead_ms, result.wait_id);
+    if (i % 16 == 0) world.clock.Advance(1);
+  }
+  EXPECT_LE(world.locks.queue().steps(), 2u * kWaiters);
+  EXPECT_LE(world.locks.search_steps(), 8u * kWaiters);
+  std::ranges::sort(came);
+  std::vector<uint64_t> order;
+  for (const auto& [spot, queued] : world.locks.queue().LineOf(world.Name("a"))->all)
+    order.push_back(queued->wait.id);
+  ASSERT_EQ(order.size(), came.size());
+  for (size_t i = 0; i < came.size(); ++i) ASSERT_EQ(order[i], came[i].second) << i;
+  world.Release("a", "h");
+  EXPECT_EQ(world.granted, std::vector{came.front().second});
+}
+
+// An owner that holds a lock in this line stays ahead, whatever comes.
+TEST(WaitQueue, AHolderIsAheadOfAnyPriority) {
+  LockWorld world;
+  world.Acquire(world.Request("h", {"a"}));
+  world.Acquire(world.Request("other", {"b"}));
+  const uint64_t both = world.Acquire(world.Request("h", {"a", "b"}), 900).wait_id;
+  LockRequest urgent = world.Request("x", {"a"});
+  urgent.ahead_ms = kAheadMsMax;
+  ASSERT_EQ(world.Acquire(urgent, 900).outcome, kQueued);
+  EXPECT_EQ(world.locks.queue().LineOf(world.Name("a"))->all.begin()->second->wait.id, both);
 }
 
 }  // namespace
