@@ -254,6 +254,15 @@ constexpr Option kServedOptions[] = {
            "seconds since a replica's last word that it is well for; 0: none is needed")
         .Hosted()
         .Alias("min-slaves-max-lag"),
+    Served("replica-ignore-maxmemory", &S::replica_ignore_maxmemory, kYesNo,
+           "a replica evicts nothing by itself, as its master does so")
+        .Alias("slave-ignore-maxmemory"),
+    Served("replica-priority", &S::replica_priority, Int(0, kIntMax),
+           "which replica Sentinel promotes first: that with the lowest number; 0: never this one")
+        .Alias("slave-priority"),
+    Served("replica-lazy-flush", &S::replica_lazy_flush, kYesNo,
+           "before a full sync the old data are freed in slices, however few they are")
+        .Alias("slave-lazy-flush"),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),

@@ -144,6 +144,9 @@ struct Settings {
   int64_t repl_diskless_sync_max_replicas = 0;
   int64_t min_replicas_to_write = 0;
   int64_t min_replicas_max_lag = 10;  // seconds
+  bool replica_lazy_flush = false;
+  bool replica_ignore_maxmemory = true;
+  int64_t replica_priority = 100;
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;

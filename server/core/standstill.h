@@ -38,6 +38,9 @@ class Standstill {
   // No key goes, no lock is handed over, no limit is taken from. What a pause has held back runs
   // like any request, so kResuming alone forbids none of it.
   bool is_on() const { return (reasons_ & ~uint32_t{kResuming}) != 0; }
+  // The same, following apart.
+  bool is_on_otherwise() const { return (reasons_ & ~uint32_t{kResuming | kFollowing}) != 0; }
+  bool is_following() const { return (reasons_ & kFollowing) != 0; }
   // No lease ends that had not ended when the first of the reasons began.
   bool keeps_leases() const { return reasons_ != 0; }
   int64_t began_ms() const { return began_ms_; }  // Requires: keeps_leases()

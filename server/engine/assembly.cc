@@ -17,6 +17,10 @@
 namespace sluice {
 namespace {
 
+// The wheel may be ahead of the time by so much, as it takes O(timers) to turn it back, and a
+// follower's time is corrected every few seconds. Meanwhile some timers fire so much early.
+constexpr int64_t kAheadMsMax = 50;
+
 // Where all comes from the seed, one seed is to be one run.
 TableKey MasterKey(const EngineOptions& options) {
   if (options.hash_key) return TableKey(*options.hash_key);
@@ -170,7 +174,9 @@ void Assembly::LoadLog() {
   log.Load();
   const int64_t by_ms = clock.clock().shift_ms() - shift_ms;
   if (by_ms != 0) TimeShifted(by_ms);
-  if (!log.loading() && log_state.loaded_stream) replicas.TakeUp(*log_state.loaded_stream);
+  if (log.loading()) return;
+  if (log_state.loaded_stream) replicas.TakeUp(*log_state.loaded_stream);
+  log.TellLoaded();
 }
 
 // A loaded log's time goes on from here: moments measured by engine time before it was loaded stay
@@ -179,8 +185,12 @@ void Assembly::TimeShifted(int64_t ms) {
   clients.TimeShifted(ms);
   keyspace.TimeShifted(ms);
   locks.TimeShifted(ms);
+  log.TimeShifted(ms);
+  blocked_clients.TimeShifted(ms);
+  replicas.TimeShifted(ms);
+  defragmenter.TimeShifted(ms);
   facts.TimeShifted(ms);
-  if (ms < 0) wheel.TurnBack(clock.now().ms());
+  if (wheel.now_ms() > clock.now().ms() + kAheadMsMax) wheel.TurnBack(clock.now().ms());
   standstill.TimeShifted(ms);
   pause.TimeShifted(ms);
   access_log.TimeShifted(ms);

@@ -147,6 +147,13 @@ void Defragmenter::Rest(int64_t took_ns) {
   timers_.Arm(slice_, parts_.Get<TurnClock>().now().ms() + rest_ms);
 }
 
+void Defragmenter::TimeShifted(int64_t ms) {
+  next_look_ms_ += ms;
+  if (!running()) return;
+  run_->began_ms += ms;
+  if (slice_.node.linked()) timers_.Arm(slice_, slice_.node.deadline_ms() + ms);
+}
+
 // --- counts
 
 int64_t Defragmenter::running_ms() const {

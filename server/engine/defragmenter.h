@@ -48,6 +48,7 @@ class Defragmenter {
   int64_t running_ms() const;
   Counts counts() const;
   void ResetStatistics() { counts_ = {}; }
+  void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
 
  private:
   // State of a run.

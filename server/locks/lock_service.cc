@@ -400,6 +400,25 @@ void LockService::SetAside() {
   held_.SetAside();
 }
 
+void LockService::AllGone() {
+  CatchUp();
+  // What is remembered may be much, and is freed elsewhere.
+  on_.host.background().Run(
+      WorkerLane::kSnapshot,
+      [forgotten = std::make_shared<FenceMemory::All>(memory_.TakeAll())]() mutable {
+        forgotten.reset();
+      },
+      [] {});
+  on_.timers.Disarm(grace_ends_);
+  if (grace_.is_on()) EndGrace();
+  are_over_ = {};
+}
+
+void LockService::AllReplaced() {
+  mark_.Open();
+  mark_.Loaded();
+}
+
 // Waits go before the locks of their sessions: else a client that is gone might be given some.
 void LockService::Settle() {
   FollowStandstill();

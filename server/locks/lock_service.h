@@ -148,6 +148,10 @@ class LockService final : public KeyListener {
   // A live server loads its data anew: what it knows of locks stays as it is. See HeldLocks.
   void SetAside();
   void BringBack() { held_.BringBack(); }
+  // All data have just been taken away, for those of a server that this one follows: nothing is
+  // known of locks any more, nor in doubt. And those data have been loaded.
+  void AllGone();
+  void AllReplaced();
   // See HeldLocks.
   void ImageBegins() { held_.ImageBegins(); }
   // At the end: all that was granted is in a log, on disk.

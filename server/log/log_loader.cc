@@ -256,6 +256,7 @@ void LogLoader::BringTimeBack() {
     on_.locks.memory().Shift(kHeldBackSeconds * 1000);
     on_.clock.clock().Shift(ShiftMs());
   }
+  if (options_.made_ms && clock_) on_.clock.clock().ShowUnixOffset(clock_->unix_offset_ms);
   on_.clock.Refresh();  // with the shift, which is no step
   if (is_stepped_ || offset_ms_ != on_.clock.now().unix_offset_ms) on_.keyspace.WallStepped();
 }
@@ -295,6 +296,10 @@ int64_t LogLoader::ShiftMs() const {
   if (!clock_) return 0;
   Clock& clock = on_.clock.clock();
   const Now now = clock.Sample();
+  if (options_.made_ms) {
+    const int64_t passed_ms = std::max<int64_t>(0, now.ms() - clock.shift_ms() - *options_.made_ms);
+    return std::clamp(last_engine_ms_ + passed_ms, int64_t{0}, kEngineMsMax) - now.ms();
+  }
   const bool same_boot = options_.boot == boot_ && boot_ != kUnknownBoot;
   const int64_t goes_on_ms = same_boot ? now.ms() - clock.shift_ms() + clock_->shift_ms
                                        : now.unix_ms() - clock_->unix_offset_ms;

@@ -14,6 +14,9 @@
 // on, and the moments that files tell of are moved instead; and locks stay as they are (HeldLocks),
 // so what files tell of them is left out.
 //
+// And a server that follows another one loads that one's data (`made_ms`): the writer's time goes
+// on here from the moment at which the file was made, whatever the two wall clocks say.
+//
 // A file is input like any other. A last file that ends in the middle of a turn is cut back, if
 // aof-load-truncated allows it; every other fault is refused with file and offset.
 //
@@ -46,6 +49,9 @@ struct LogLoadOptions {
   bool is_foreign = false;  // the files are another's, and stay as they are
   // Of those: keys whose time is over are kept, without a deadline, instead of left out.
   bool keeps_ended = false;
+  // When the file was made, in ms of this server's clock without its shift, and the writer's Unix
+  // time is shown from then on; not known: as long ago as the clocks say.
+  std::optional<int64_t> made_ms;
 };
 
 class LogLoader final : private RdbBase::Player {

@@ -145,7 +145,7 @@ void LogService::NoticeDoubts() {
 }
 
 bool LogService::MayBeginBase() const {
-  return folder_ && commits_->may_begin_anew() && on_.snapshots.can_begin() &&
+  return folder_ && !is_half_ && commits_->may_begin_anew() && on_.snapshots.can_begin() &&
          on_.clock.now().ms() >= next_base_ms_;
 }
 

@@ -180,6 +180,7 @@ Fault LogService::OpenForWriting() {
 
 void LogService::Load() {
   // Nothing behind a fault is played.
+  if (full_sync_) return SliceOfFullSync();
   if (on_.host.Stopping() || loader_->Slice()) return;
   if (on_.host.Stopping()) return;  // told so while others were served inside of the slice
   if (!loader_->fault().empty()) {
@@ -228,8 +229,10 @@ void LogService::ArmGrace() {
 }
 
 // Sessions do not outlive their connections, nor connections the server: their owners have had the
-// time to come back.
-void LogService::EndGrace() { on_.locks.SessionsOfBeforeAreOver(); }
+// time to come back. While a master is followed they are its clients.
+void LogService::EndGrace() {
+  if (!on_.standstill.is_following()) on_.locks.SessionsOfBeforeAreOver();
+}
 
 // --- turned on and off
 
@@ -309,7 +312,7 @@ bool LogService::Finish() {
   loader_.reset();
   DropRewrite();
   NoticeDoubts();
-  const bool was_on = is_on() && !on_.state.loading;  // half of the data is no base
+  const bool was_on = is_on() && !on_.state.loading && !is_half_;  // half of the data is no base
   bool is_whole = commits_->Close();
   NoticeDoubts();
   if (was_on) folder_->Discard(std::exchange(open_, {}));

@@ -18,7 +18,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,7 +75,7 @@ class LogService final : private OptionFollower {
   // there is something in it; without, a snapshot if there is one. A sentence why that cannot be
   // done, or empty.
   Fault Start();
-  bool loading() const { return loader_ != nullptr; }
+  bool loading() const { return loader_ != nullptr || full_sync_ != nullptr; }
   // A slice of the loading. Requires: loading().
   void Load();
   // The turn has ended, and has its number (TurnGate::EndTurn).
@@ -108,6 +110,29 @@ class LogService final : private OptionFollower {
   };
   bool ReloadSnapshot(Session& caller, const Reloading& how);
   bool ReloadLog(Session& caller);
+
+  // --- a full sync (log_full_sync.cc): all data are replaced by those of a server that is followed
+  struct FullSync {
+    std::string path;         // an RDB file, which has been looked through
+    bool is_foreign = false;  // of Redis: see LogLoadOptions, as the next one
+    std::optional<int64_t> made_ms;
+    std::function<void()> drop;                          // takes away all data that are there
+    std::function<void()> slice;                         // is told of each slice
+    std::function<void(const std::string& fault)> done;  // behind all of it; empty: it is loaded
+  };
+  // Begins with the next turn: the data go, and the file is loaded, a slice a turn, while others
+  // are answered -LOADING. The log is closed meanwhile, and its files stay as they are: a start
+  // finds the data of before, until a base of the new ones is on disk. Where the file cannot be
+  // loaded all the same there are no data, and none are written down, until a full sync has come
+  // whole or Promoted. Requires: no command is running, and none is loading.
+  void LoadFullSync(std::unique_ptr<FullSync> sync);
+  // This server follows no other one any more: what there is counts, and the sessions that hold
+  // locks have as long to come back as after a start.
+  void Promoted();
+  // Behind Load, when the clock is right: tells the one who wanted it.
+  void TellLoaded();
+  // Engine time is so much later from now on.
+  void TimeShifted(int64_t ms);
 
   // --- sluice --import
   // Instead of Start: loads these files of another server, of which it changes none. What is over
@@ -146,6 +171,10 @@ class LogService final : private OptionFollower {
   std::string FilesOfLog(std::vector<std::string>& paths);
   Fault OpenForWriting();
   void EndLoading();
+  void BeginFullSync();
+  void SliceOfFullSync();
+  void EndFullSync();
+  void PutLogAside();
   void ArmGrace();
   void EndGrace();
   void EndLoggedTurn();
@@ -182,6 +211,9 @@ class LogService final : private OptionFollower {
   const std::unique_ptr<CommitLog> commits_;
   std::unique_ptr<LogFolder> folder_;  // null: a job has it, or there is no log
   std::unique_ptr<LogLoader> loader_;
+  std::unique_ptr<FullSync> full_sync_;   // that is to be loaded, or is
+  std::function<void()> to_tell_;         // TellLoaded
+  bool is_half_ = false;                  // a full sync has failed: the data are not there
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
   int64_t grace_begun_ms_ = 0;
   BaseState state_ = BaseState::kNone;

@@ -173,6 +173,15 @@ void Replicas::CloseIdleStream() {
 
 // --- seconds
 
+void Replicas::TimeShifted(int64_t ms) {
+  pinged_ms_ += ms;
+  if (deserted_ms_ >= 0) deserted_ms_ += ms;
+  ForEach([ms](Session&, Replica& replica) {
+    replica.acked_ms += ms;
+    replica.since_ms += ms;
+  });
+}
+
 void Replicas::EverySecond() {
   if (Backlog* const backlog = stream_.backlog())
     backlog->set_size(on_.config.settings().repl_backlog_size);

@@ -104,6 +104,9 @@ class Replicas final {
   // The session ends.
   void Forget(Session& session);
 
+  // Engine time is so much later from now on.
+  void TimeShifted(int64_t ms);
+
   // min-replicas-to-write or min-replicas-max-lag has changed.
   void NoteGood();
 

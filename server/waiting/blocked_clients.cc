@@ -70,6 +70,15 @@ void BlockedClients::Wrap(CommandCall& call, size_t prefix) {
   BlockedCallOf(call.client)->ran_ns = 0;  // the time of `call` has that of the inner one in it
 }
 
+void BlockedClients::TimeShifted(int64_t ms) {
+  if (with_deadline_ == 0) return;
+  on_.clients.ForEach([&](const Session& session) {
+    BlockedCall* const blocked = session.blocked ? BlockedCallOf(session) : nullptr;
+    if (blocked && blocked->node.linked())
+      on_.timers.Arm(*blocked, blocked->node.deadline_ms() + ms);
+  });
+}
+
 std::string BlockedClients::Audit() const {
   size_t blocked = 0, deadlines = 0;
   on_.clients.ForEach([&](const Session& session) {

@@ -85,6 +85,9 @@ class BlockedClients final : public ClosingListener {
   void Abandon(Session& session);
   void Closing(Session& session) override { Abandon(session); }
 
+  // Engine time is so much later from now on: deadlines are as far away as they were. O(clients).
+  void TimeShifted(int64_t ms);
+
   size_t size() const { return size_; }
   size_t with_deadline() const { return with_deadline_; }
   std::string Audit() const;  // the first violated invariant as a sentence, or empty

@@ -83,6 +83,9 @@ class ShardedMap {
     return true;
   }
 
+  // Leaves an empty map, and returns what was in this one, whose destructor takes O(size).
+  ShardedMap TakeAll() { return std::exchange(*this, ShardedMap(shards_.front().hash_function())); }
+
  private:
   template <typename Key>
   size_t HashOf(const Key& key) const {

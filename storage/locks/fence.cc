@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -102,6 +103,15 @@ void FenceMemory::Supersede(LockNameView name, const Now& now) {
       (*found)->serial >= image_next_->serial)
     Give(**found, now);
   (*found)->token = 0;  // which is given no more
+}
+
+FenceMemory::All FenceMemory::TakeAll() {
+  assert(saver_ == nullptr);
+  All all{std::exchange(order_, {}), newest_.TakeAll()};
+  floors_.clear();
+  floor_ = doubted_ = 0;
+  memory_bytes_ = 0;
+  return all;
 }
 
 // --- an image

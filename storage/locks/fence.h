@@ -127,6 +127,11 @@ class FenceMemory {
   void DoubtUpTo(int64_t token) { doubted_ = std::max(doubted_, token); }
   int64_t doubted() const { return doubted_; }
 
+  // Nothing is remembered any more, no floor is left and nothing is in doubt. Returns what was, for
+  // its destructor takes O(memories). Requires: no image is being taken.
+  struct All;
+  All TakeAll();
+
   // A log was played at a moment so long before: what it told is remembered from now on.
   void Shift(int64_t ms) {
     for (Memory& memory : order_) memory.since_ms += ms;
@@ -158,6 +163,7 @@ class FenceMemory {
     uint64_t serial;  // grows along the order
   };
   using Order = std::list<Memory>;
+  using NewestMap = ShardedMap<LockNameMap<Order::iterator>>;
 
   static size_t BytesOf(const Memory& memory);
   bool IsOver(const Memory& memory, const Now& now) const {
@@ -179,12 +185,17 @@ class FenceMemory {
   size_t memory_bytes_ = 0;
   absl::flat_hash_map<int, int64_t> floors_;  // of databases that were flushed or swapped
   Order order_;                               // oldest first
-  ShardedMap<LockNameMap<Order::iterator>> newest_;
+  NewestMap newest_;
   uint64_t last_serial_ = 0;
   // The image that is being taken: its saver, the next memory to give, the serial of its last one.
   FenceSaver* saver_ = nullptr;
   Order::iterator image_next_;
   uint64_t image_last_ = 0;
+};
+
+struct FenceMemory::All {
+  Order order;
+  NewestMap newest;
 };
 
 }  // namespace sluice

@@ -1,0 +1,78 @@
+// See full_sync_check.h.
+#include "server/following/full_sync_check.h"
+
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "storage/rdb/rdb_lock.h"
+
+namespace sluice {
+namespace {
+
+constexpr size_t kVersionBytesMax = 64;  // of what is kept
+
+// Nothing ends while it is read: engine time stands long before every moment in a file.
+RdbContext CheckingContext(HashKeys& hash_keys) {
+  RdbContext context;
+  context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &hash_keys;
+  context.make_lock = MakePlainLock;
+  return context;
+}
+
+}  // namespace
+
+FullSyncCheck::FullSyncCheck(std::unique_ptr<DiskFile> file, uint64_t bytes, const Options& options,
+                             const TableKey& hash_key)
+    : file_(std::move(file)),
+      bytes_(bytes),
+      hash_keys_(hash_key),
+      context_(CheckingContext(hash_keys_)),
+      source_(*file_, bytes),
+      reader_(source_, context_,
+              {.databases = options.databases, .skip_unknown = options.skips_unknown}, *this) {}
+
+bool FullSyncCheck::Piece() {
+  const uint64_t until = reader_.offset() + kPieceBytes;
+  while (true) {
+    switch (reader_.Step()) {
+      case RdbFileReader::State::kFault:
+        fault_ = reader_.error();
+        return false;
+      case RdbFileReader::State::kEnd:
+        return End();
+      case RdbFileReader::State::kMore:
+        if (reader_.offset() >= until) return true;
+    }
+  }
+}
+
+bool FullSyncCheck::End() {
+  if (reader_.offset() != bytes_) {
+    fault_ = Concat("offset ", reader_.offset(), ": ", bytes_ - reader_.offset(),
+                    " bytes stand behind the end");
+  }
+  facts_.stream = stream_.position();
+  return false;
+}
+
+std::string FullSyncCheck::Aux(std::string_view name, std::string_view value) {
+  stream_.Take(name, value);
+  if (name == kRdbClockField) facts_.is_of_sluice = true;
+  if (name == "redis-ver") facts_.version = value.substr(0, kVersionBytesMax);
+  return name == "lua" ? TakeScript(value) : std::string();
+}
+
+std::string FullSyncCheck::TakeScript(std::string_view script) {
+  script_bytes_ += script.size();
+  if (script_bytes_ > kScriptBytesMax)
+    return Concat("scripts of more than ", kScriptBytesMax, " bytes");
+  facts_.scripts.emplace_back(script);
+  return {};
+}
+
+std::string FullSyncCheck::Key(RdbFileKey&) {
+  ++facts_.keys;
+  return {};
+}
+
+}  // namespace sluice
