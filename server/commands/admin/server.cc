@@ -25,7 +25,8 @@ namespace {
 
 // The turn's own time: all commands of a turn see the same, and so do their deadlines.
 void Time(CommandCall& call) {
-  const int64_t unix_us = call.now.unix_us();
+  // A replica shows its master's time otherwise.
+  const int64_t unix_us = call.now.unix_us() + call.part<TurnClock>().clock().skew_ms() * 1000;
   call.reply.Array(2);
   call.reply.Bulk(Int64Text(unix_us / 1'000'000));
   call.reply.Bulk(Int64Text(unix_us % 1'000'000));
