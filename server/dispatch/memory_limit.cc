@@ -186,9 +186,13 @@ bool MemoryLimit::Fits(MemoryNeed need) const {
 // --- evictions
 
 // As in Redis: not while the data stand still, or beside a slow script, whose effects are one
-// group.
+// group. A replica evicts if it is told to, though its master does not hear of it.
 bool MemoryLimit::MayEvict() const {
-  return !parts_.Get<Standstill>().is_on() && !parts_.Get<ScriptState>().running();
+  const Standstill& standstill = parts_.Get<Standstill>();
+  const bool is_left_to_master =
+      standstill.is_following() && parts_.Get<Config>().settings().replica_ignore_maxmemory;
+  return !is_left_to_master && !standstill.is_on_otherwise() &&
+         !parts_.Get<ScriptState>().running();
 }
 
 // When all has been freed that waits for that, whether there is room for `more` bytes.
