@@ -49,6 +49,7 @@ std::span<const CommandFamily> AllFamilies() {
       LeakyBucketsFamily(),
       LimitsFamily(),
       LimitPoliciesFamily(),
+      LimitViewsFamily(),
       ListItemsFamily(),
       ListMovesFamily(),
       ListWaitsFamily(),

@@ -50,6 +50,7 @@ CommandFamily LcsFamily();
 CommandFamily LeakyBucketsFamily();
 CommandFamily LimitsFamily();
 CommandFamily LimitPoliciesFamily();
+CommandFamily LimitViewsFamily();
 CommandFamily ListItemsFamily();
 CommandFamily ListMovesFamily();
 CommandFamily ListWaitsFamily();

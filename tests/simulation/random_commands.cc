@@ -121,6 +121,8 @@ constexpr std::string_view kRandomCommands[] = {
     "LIMIT.ALL 2 k k POLICY p n a n t 0 n",
     "LIMIT.REFUND k n",
     "LIMIT.INFO k",
+    "LIMIT.PEEK k a n t COST n",
+    "LIMIT.PEEK k POLICY p",
     "LIMIT.POLICY SET p a n t",
     "LIMIT.POLICY DEL p",
     "CL.THROTTLE k n n s",

@@ -73,11 +73,17 @@ struct Reading {
   int64_t burst = kNotGiven;
 };
 
+constexpr OptionRow<Reading> kCostOption = {"COST", [](ArgReader& args, Reading& reading) {
+                                              reading.options.request.cost = ReadCost(args);
+                                            }};
+constexpr OptionRow<Reading> kBurstOption = {"BURST", [](ArgReader& args, Reading& reading) {
+                                               reading.burst =
+                                                   ReadBurst(args, reading.numbers.algorithm);
+                                             }};
+constexpr OptionRow<Reading> kPeekOptions[] = {kCostOption, kBurstOption};
 constexpr OptionRow<Reading> kLimitArgsOptions[] = {
-    {"COST",
-     [](ArgReader& args, Reading& reading) { reading.options.request.cost = ReadCost(args); }},
-    {"BURST", [](ArgReader& args,
-                 Reading& reading) { reading.burst = ReadBurst(args, reading.numbers.algorithm); }},
+    kCostOption,
+    kBurstOption,
     {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
     {"WAIT",
      [](ArgReader& args, Reading& reading) {
@@ -105,6 +111,23 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
   if (options.shadow && bans) args.Fail("ERR SHADOW and BAN exclude each other");
 }
 
+// Algorithm and numbers, or a policy, and the options behind.
+template <size_t kRows>
+void ReadBehindKey(ArgReader& args, const PolicyTable& policies,
+                   const OptionRow<Reading> (&rows)[kRows], Reading& reading) {
+  TakeOptions& options = reading.options;
+  if (args.TakeWord("POLICY")) {
+    options.policy = args.Peek();
+    options.request.config = ReadPolicy(args, policies);
+    ReadOptionsOnce(args, rows, reading);
+    if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
+  } else {
+    reading.numbers = ReadNumbers(args);
+    ReadOptionsOnce(args, rows, reading);
+    MakeConfig(args, reading.numbers, reading.burst, options.request.config);
+  }
+}
+
 }  // namespace
 
 // The same words are read again and again by the same clients, hence the cache of parsed requests.
@@ -112,21 +135,18 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
 TakeOptions ReadTake(ArgReader& args, LimitService& limits) {
   const Args words = args.rest();
   Reading reading;
-  TakeOptions& options = reading.options;
-  const bool by_policy = args.TakeWord("POLICY");
-  if (by_policy) {
-    options.policy = args.Peek();
-    options.request.config = ReadPolicy(args, limits.policies());
-    ReadOptionsOnce(args, kLimitArgsOptions, reading);
-    if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
-  } else {
-    reading.numbers = ReadNumbers(args);
-    ReadOptionsOnce(args, kLimitArgsOptions, reading);
-    MakeConfig(args, reading.numbers, reading.burst, options.request.config);
-  }
+  const TakeOptions& options = reading.options;
+  const bool by_policy = args.more() && IsWord(args.Peek(), "POLICY");
+  ReadBehindKey(args, limits.policies(), kLimitArgsOptions, reading);
   CheckTogether(args, options);
   if (!args.failed() && !by_policy) limits.parsed_takes().Keep(words, options);  // policies change
   return options;
+}
+
+LimitRequest ReadPeek(ArgReader& args, const PolicyTable& policies) {
+  Reading reading;
+  ReadBehindKey(args, policies, kPeekOptions, reading);
+  return reading.options.request;
 }
 
 // LIMIT.POLICY SET's: nothing may stand behind it.

@@ -1,5 +1,6 @@
-// The grammar of LIMIT.TAKE, LIMIT.ALL and LIMIT.POLICY: an algorithm with its numbers or the name
-// of a policy, and the options of a request. Every fault is told before anything is looked at.
+// The grammar of LIMIT.TAKE, LIMIT.PEEK, LIMIT.ALL and LIMIT.POLICY: an algorithm with its numbers
+// or the name of a policy, and the options of a request. Every fault is told before anything is
+// looked at.
 //
 //   LIMIT.TAKE key WINDOW 100 60000 COST 5
 //   LIMIT.TAKE key POLICY api WAIT 2000
@@ -19,6 +20,8 @@ inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 // behind its key, and keeps it in parsed_takes(). After a fault of `args` the result has no
 // meaning.
 TakeOptions ReadTake(ArgReader& args, LimitService& limits);
+// The same for LIMIT.PEEK, whose options are COST and BURST.
+LimitRequest ReadPeek(ArgReader& args, const PolicyTable& policies);
 // "<algorithm> max period-ms [BURST b]", to the end.
 LimitConfig ReadConfig(ArgReader& args);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or

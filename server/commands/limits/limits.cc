@@ -1,19 +1,10 @@
 // The limiter family: six algorithms behind one command each for taking, taking from several at
-// once, giving back and looking. storage/limits decides what an algorithm says; this file reads
-// requests, asks, answers and reports. Named policies are in limit_policies.cc.
+// once and giving back. storage/limits decides what an algorithm says; this file reads requests,
+// asks, answers and reports. What only looks is in limit_views.cc, named policies are in
+// limit_policies.cc.
 //
 // AT, with which a log says when LIMIT.TAKE and LIMIT.REFUND were asked, is refused to clients:
 // they could take at a moment at which the limit was whole, or end it for all.
-//
-// A RESP3 client gets a map of named fields, a RESP2 client their values in the same order.
-//
-//   > LIMIT.TAKE api:42 WINDOW 3 10000
-//   < 1) allowed       1
-//     2) limit         3
-//     3) remaining     2        what could still be taken now
-//     4) retry_ms      0        when this cost would fit; -1: never
-//     5) reset_ms      10000    until the limit is whole again
-//     6) reset_at_ms   1795452061822
 //
 // A refused request consumes nothing. A key that is unused again is removed by its deadline.
 
@@ -27,11 +18,11 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/limits/limit_args.h"
+#include "server/commands/limits/limit_replies.h"
 #include "server/commands/shared/rows.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
 #include "server/dispatch/gates.h"
-#include "server/dispatch/reply_fields.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"
 #include "server/notify/notifications.h"
@@ -41,44 +32,6 @@
 
 namespace sluice {
 namespace {
-
-// --- answers
-
-constexpr std::string_view kVerdictFields[] = {"allowed",  "limit",    "remaining",
-                                               "retry_ms", "reset_ms", "reset_at_ms"};
-
-// Six numbers at once in RESP2: this is the hottest reply of a limiter.
-void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict) {
-  const int64_t values[] = {verdict.allowed,  verdict.limit,    verdict.remaining,
-                            verdict.retry_ms, verdict.reset_ms, verdict.reset_at_ms};
-  static_assert(std::size(values) == std::size(kVerdictFields));
-  if (reply.version() == 2) return reply.Integers(values);
-  reply.Map(std::size(values));
-  for (size_t i = 0; i < std::size(values); ++i) {
-    reply.Bulk(kVerdictFields[i]);
-    reply.Integer(values[i]);
-  }
-}
-
-// Each answers the error itself: WRONGTYPE, or a live key has another algorithm. A missing key is
-// fine.
-bool IsLimiter(ReplySink& reply, const LimiterKey& limiter) {
-  if (limiter.is_limiter()) [[likely]]
-    return true;
-  reply.Error(ErrorCode::kWrongType);
-  return false;
-}
-
-// A key holds one algorithm as long as it lives; another one in the request is most likely a
-// mistake in a deployment, and would forget what was consumed.
-bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
-  if (limiter.IsOpenTo(asked)) [[likely]]
-    return true;
-  if (!IsLimiter(reply, limiter)) return false;
-  reply.Error(Concat("ERR limiter is ", LimitAlgorithmName(limiter.algorithm()), ", not ",
-                     LimitAlgorithmName(asked)));
-  return false;
-}
 
 // --- effects and events
 
@@ -348,7 +301,7 @@ void TakeAll(CommandCall& call) {
   for (const LimitVerdict& verdict : verdicts) ReplyVerdict(call.reply, verdict);
 }
 
-// --- LIMIT.REFUND, LIMIT.INFO
+// --- LIMIT.REFUND
 
 // Never above the limit: what was not consumed cannot be given back. Null for a missing key, which
 // is as good as unused. Waiters of the key are tried after this command. After
@@ -373,22 +326,6 @@ void Refund(CommandCall& call) {
         {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
   }
   call.reply.Integer(remaining);
-}
-
-// A look, which changes nothing.
-void Info(CommandCall& call) {
-  const LimiterKey limiter(call.db, call.Key(1), call.now);
-  if (!IsLimiter(call.reply, limiter)) return;
-  if (!limiter.exists()) return ReplyNoFields(call.reply);
-  const LimitInfo info = limiter.Info();
-  ReplyFields fields(call.reply, 7);
-  fields.At("algorithm").Bulk(LimitAlgorithmName(info.config.algorithm));
-  fields.Integer("limit", info.config.max);
-  fields.Integer("period_ms", info.config.period_ms);
-  fields.Integer("burst", info.config.burst);
-  fields.Integer("used", info.used);
-  fields.Integer("remaining", info.remaining);
-  fields.Integer("reset_at_ms", info.reset_at_ms);
 }
 
 // --- the table
@@ -463,17 +400,6 @@ constexpr CommandRow kLimitsRows[] = {
                    "period in which something came.",
      .usage = "key units:integer(1..2^63-1)",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
-    {.name = "LIMIT.INFO",
-     .arity = 2,
-     .flags = kReadOnly | kFast,
-     .categories = kCatLimit,
-     .keys = KeyAt(1, kKeyRo | kKeyAccess),
-     .run = Info,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(1)",
-     .usage = "key",
-     .summary = "A limiter's numbers, what of it is used, and when it is whole again."},
 };
 
 }  // namespace
