@@ -9,75 +9,9 @@
 #include "server/config/file.h"
 #include "server/config/options.h"
 #include "server/config/server_address.h"
-#include "server/config/version.h"
 
 namespace sluice {
 namespace {
-
-constexpr std::string_view kHelp =
-    R"(Usage: sluice [/path/to/redis.conf] [-] [--option value ...]
-       sluice -h or --help
-       sluice -v or --version
-       sluice --check-aof DIR [--fix]
-       sluice --check-rdb FILE
-       sluice --check-config [/path/to/redis.conf] [-] [--option value ...]
-       sluice --import FILE|DIR [--into DIR] [--keep-expired] [--option value ...]
-       sluice --export-redis FILE|DIR FILE [--option value ...]
-       sluice --export-redis HOST:PORT FILE [ACCESS]
-       sluice --backup HOST:PORT FILE [ACCESS]
-       sluice --print-config
-       sluice --print-info
-       sluice --ping [HOST:PORT] [--wait SECONDS] [ACCESS]
-       sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [ACCESS]
-ACCESS: [--user NAME] [--pass WORD]
-        [--tls [--cacert FILE | --cacertdir DIR] [--cert FILE --key FILE] [--sni NAME] [--insecure]]
-
-Options are those of redis.conf; what stands later counts. '-' reads configuration from standard
-input. Options of Redis that Sluice does not serve are refused or warned about when it starts.
---check-config says all that a start would refuse or warn of, also of Redis's file; nothing starts.
---check-rdb lists what is in an RDB file, by type, and names the first fault with its offset.
---import makes what a server starts from out of an RDB file, a log, or the folder of one, of Redis,
-Valkey or Sluice: dump.rdb in DIR (here, if none is named), or with '--appendonly yes' a log. Keys
-whose time is over are left out and counted; '--keep-expired' keeps them, without a deadline.
---export-redis makes the second FILE, an RDB file that redis-server 7.0 loads, out of the data of a
-stopped Sluice (its folder, a snapshot, a log's folder) or of a running server, and says what it
-left out.
---backup has the server save a snapshot and copies it to FILE; of a Sluice also to another machine.
---print-config prints a configuration with every option, its range and its default, in comments.
---print-info prints what each field of INFO is, as a page of Markdown.
---ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
-it does: SECONDS may have a fraction.
-top shows in a terminal how a running server is, who holds its locks and who waits for them. Arrows
-or j and k scroll, / searches, b breaks the selected lock after a question, ? shows all keys, and q
-quits. With '--once', and where there is no terminal, it prints one page. (./top is a file of that
-name.)
-HOST:PORT may also be a host, a port, unix:/PATH, redis://USER:WORD@HOST:PORT or rediss://... (TLS);
-for top with /DB behind it.
-The words of ACCESS are redis-cli's, but the server's certificate must be for HOST, or for the NAME
-of '--sni'; '--insecure' takes any. The password may also stand in REDISCLI_AUTH.
-
-For the program that starts a server: '--port any' takes a free port. '--port-file FILE' holds the
-port while it is served. '--ready-line yes' says 'ready on 127.0.0.1:PORT' on standard output when
-it is, and nothing else: the log is on standard error then ('--port any' does so by itself);
-'--ready-fd N' says it on that descriptor. '--exit-with-parent yes' and '--idle-exit SECONDS' end
-a server that nobody needs. '--seed N' makes what is random the same in each run.
-
-Exit status of a server: 0 when it was told to end (SHUTDOWN, SIGTERM, SIGINT, the two options
-above) and has kept what was to be kept; 1 when it could not start, or could not save its data: the
-sentence on standard error, or in the log, says why. Of all other forms: 0 when all is well, 1 when
-a file is damaged, cannot be read or written, or the server does not do what is asked (the sentence
-says which and where), 2 when their words are wrong.
-
-Examples:
-       sluice                          on 127.0.0.1:6379, saves ./dump.rdb as Redis does,
-                                       and reserves tokens of locks in ./fence.mark
-       sluice --appendonly yes         what changes is kept in ./appendonlydir
-       sluice --port 7000 --bind 0.0.0.0 --requirepass secret
-       sluice /etc/redis/redis.conf --loglevel verbose
-       sluice --unixsocket /run/sluice.sock --port 0
-       echo 'maxclients 500' | sluice - --port 7000
-       sluice --port any --save '' --exit-with-parent yes          for a test
-)";
 
 bool IsOption(std::string_view argument) { return argument.starts_with("--"); }
 
@@ -189,31 +123,6 @@ std::string NearImportOption(std::string_view word) {
   const std::string_view name = WithoutDashes(word);
   const std::string meant = IsNameOfOption(name) ? std::string() : DidYouMean(name, kOwn, "--");
   return meant.empty() ? meant : Concat("--import: '", word, "' is not known here", meant);
-}
-
-// The options behind the file, --into and --keep-expired are for the server that is to start from
-// it.
-void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
-  if (arguments.size() < 2 || IsOption(arguments[1])) {
-    line.fault = "--import takes a file or a folder";
-    return;
-  }
-  line.file = arguments[1];
-  size_t at = 2;
-  for (; at < arguments.size(); ++at) {
-    if (arguments[at] == "--keep-expired") {
-      line.keep_expired = true;
-    } else if (arguments[at] != "--into") {
-      break;
-    } else if (HasNoValue(arguments, at)) {
-      line.fault = "--into takes a folder";
-      return;
-    } else {
-      line.into = arguments[++at];
-    }
-  }
-  if (at < arguments.size()) line.fault = NearImportOption(arguments[at]);
-  line.options = OptionLines(arguments, at, line);
 }
 
 // Seconds, with a fraction or without; null: none, or more than a year.
@@ -377,6 +286,46 @@ bool NamesServer(std::string_view word) {
   return word.find(':') != word.npos && word.find('/') == word.npos;
 }
 
+// Reads one of --import's own words at `at`, which is behind it then. False: it is none of them.
+bool ReadImportWord(std::span<const std::string_view> arguments, size_t& at, CommandLine& line) {
+  const std::string_view name = arguments[at];
+  const AskWord* const access = line.server.empty() ? nullptr : FindWord(kCommonWords, name);
+  if (name == "--keep-expired") {
+    line.keep_expired = true;
+  } else if (name == "--into") {
+    if (HasNoValue(arguments, at)) return line.fault = "--into takes a folder", true;
+    line.into = arguments[++at];
+  } else if (access) {
+    const bool lacks_value = !access->takes.empty() && at + 1 == arguments.size();
+    if (lacks_value || !access->read(access->takes.empty() ? "" : arguments[++at], line))
+      line.fault = Concat("--import: ", name, " takes ", access->takes);
+  } else {
+    return false;
+  }
+  ++at;
+  return true;
+}
+
+// The options behind the file, --into and --keep-expired are for the server that is to start from
+// it. Behind the address of a server the words of ACCESS come first.
+void ReadImport(std::span<const std::string_view> arguments, CommandLine& line) {
+  if (arguments.size() < 2 || IsOption(arguments[1])) {
+    line.fault = "--import takes a file, a folder, or HOST:PORT";
+    return;
+  }
+  if (NamesServer(arguments[1])) {
+    line.fault = ReadServer(arguments[1], /*has_database=*/false, line);
+  } else {
+    line.file = arguments[1];
+  }
+  size_t at = 2;
+  while (line.fault.empty() && at < arguments.size() && ReadImportWord(arguments, at, line)) {
+  }
+  if (!line.fault.empty()) return;
+  if (at < arguments.size()) line.fault = NearImportOption(arguments[at]);
+  line.options = OptionLines(arguments, at, line);
+}
+
 // Behind a folder stand options of the server that its data are of.
 void ReadExport(std::span<const std::string_view> arguments, CommandLine& line) {
   if (!HasTwoNames(arguments)) {
@@ -505,11 +454,5 @@ Fault Configure(const CommandLine& line, std::string_view stdin_text, Config& co
 }
 
 // --- texts
-std::string_view HelpText() { return kHelp; }
-
-std::string VersionText() {
-  return Concat("Sluice server v=", kSluiceVersion, " (speaks Redis ", kRedisVersion,
-                ") bits=", sizeof(void*) * 8);
-}
 
 }  // namespace sluice

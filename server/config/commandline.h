@@ -32,14 +32,15 @@ struct CommandLine {
   Action action = Action::kRun;
   // Empty: none; what kCheckRdb is to look at, kImport reads, kBackup and kExportRedis make.
   std::string file;
-  bool from_stdin = false;     // configuration text comes from standard input too
-  std::string options;         // the options as configuration text
-  std::string log_folder;      // kCheckLog
-  bool fix = false;            // kCheckLog
-  std::string into = ".";      // kImport: the folder
-  bool keep_expired = false;   // kImport
-  std::string from;            // kExportRedis: a file or a folder; empty: the server
-  std::string server;          // kBackup, kExportRedis, kPing, kTop: host:port; empty: none
+  bool from_stdin = false;    // configuration text comes from standard input too
+  std::string options;        // the options as configuration text
+  std::string log_folder;     // kCheckLog
+  bool fix = false;           // kCheckLog
+  std::string into = ".";     // kImport: the folder
+  bool keep_expired = false;  // kImport
+  std::string from;           // kExportRedis: a file or a folder; empty: the server
+  // kImport, kBackup, kExportRedis, kPing, kTop: host:port; empty: none.
+  std::string server;
   std::string user, password;  // likewise
   TlsWords tls;                // likewise
   int64_t wait_ms = 0;         // kPing

@@ -169,6 +169,34 @@ std::optional<Reply> RedisLink::Call(std::initializer_list<std::string_view> wor
   return Next();
 }
 
+std::optional<std::string> RedisLink::Line() {
+  const Moment deadline = Deadline();
+  while (true) {
+    const size_t end = received_.find('\n', taken_);
+    if (end != std::string::npos) {
+      std::string line = received_.substr(taken_, end - taken_);
+      taken_ = end + 1;
+      if (line.ends_with('\r')) line.pop_back();
+      return line;
+    }
+    received_.erase(0, std::exchange(taken_, 0));
+    if (received_.size() > kLineBytesMax) return Fail("what it answers is no line");
+    if (!Await(POLLIN, deadline) || !Fill()) return std::nullopt;
+  }
+}
+
+std::optional<size_t> RedisLink::Read(std::span<char> into) {
+  const Moment deadline = Deadline();
+  while (taken_ == received_.size()) {
+    received_.clear();
+    taken_ = 0;
+    if (!Await(POLLIN, deadline) || !Fill()) return std::nullopt;
+  }
+  const size_t got = received_.copy(into.data(), into.size(), taken_);
+  taken_ += got;
+  return got;
+}
+
 // --- waiting and reading
 
 std::nullopt_t RedisLink::Fail(std::string_view why) {

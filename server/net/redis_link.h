@@ -53,6 +53,12 @@ class RedisLink {
   bool Send(std::string_view requests);
   std::optional<Reply> Next();
 
+  // --- what stands for no reply: a line, without its end, of at most kLineBytesMax; and bytes,
+  // some of what comes next. Null: as Call's.
+  static constexpr size_t kLineBytesMax = 64 * 1024;
+  std::optional<std::string> Line();
+  std::optional<size_t> Read(std::span<char> into);
+
   const std::string& fault() const { return fault_; }
   // The fault was a reply beyond kReplyBytesMax.
   bool too_large() const { return too_large_; }

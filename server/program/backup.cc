@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
 #include "server/net/redis_link.h"
+#include "server/program/full_sync.h"
 #include "server/program/top/safe_text.h"
 #include "server/program/top/terminal.h"
 #include "storage/log/rdb_source.h"
@@ -60,13 +62,7 @@ class Saver {
  public:
   explicit Saver(const BackupOrder& order) : order_(order), link_(order.tls) {}
 
-  std::string Connect() {
-    if (std::string fault = link_.Connect(order_.server); !fault.empty()) return fault;
-    if (order_.password.empty()) return {};
-    const std::string_view user = order_.user.empty() ? "default" : std::string_view(order_.user);
-    return order_.user.empty() ? Do({"AUTH", order_.password})
-                               : Do({"AUTH", user, order_.password});
-  }
+  std::string Connect() { return LogIn(link_, order_); }
 
   // Where it saves to.
   std::string FindPath(std::string& path) {
@@ -101,13 +97,6 @@ class Saver {
     bool waits = false;  // for the log to be written anew
     bool failed = false;
   };
-
-  std::string Do(std::initializer_list<std::string_view> words) {
-    const std::optional<Reply> reply = link_.Call(words);
-    if (!reply) return Concat(order_.server, ": ", link_.fault());
-    if (reply->kind == Reply::Kind::kError) return Concat(order_.server, ": ", reply->text);
-    return {};
-  }
 
   std::string GetOption(std::string_view option, std::string& value) {
     const std::optional<Reply> reply = link_.Call({"CONFIG", "GET", option});
@@ -276,6 +265,20 @@ std::string WhyNotHere(Disk& disk, const std::string& path, const Identity& befo
   return Identity::Of(path) == before ? "the file of that name here has stayed what it was" : "";
 }
 
+// What the server sends a replica, as a file. The copy of it is what is durable and proved.
+std::string CopyOfSync(const BackupOrder& order, RedisLink& link, Disk& disk, uint64_t& bytes) {
+  const std::string received = Concat(order.file, ".sync-", int64_t{::getpid()});
+  const absl::Cleanup remove = [&] { disk.Remove(received); };
+  std::unique_ptr<DiskFile> file;
+  int fault = disk.Open(received, Disk::Mode::kAppend, file);
+  if (fault == 0) fault = file->Truncate(0);
+  if (fault != 0) return Concat(received, ": cannot be made: ", std::strerror(fault));
+  if (Fault untaken = FetchFullSync(link, order.server, *file, bytes)) return untaken;
+  if (const int unread = disk.Open(received, Disk::Mode::kRead, file))
+    return Concat(received, ": ", std::strerror(unread));
+  return Copy(disk, Concat(order.server, ", its data"), order.file).Run(*file, bytes);
+}
+
 // From another machine, or as a user who may not read the server's files.
 std::string CopyFromAfar(const BackupOrder& order, RedisLink& link, const std::string& path,
                          Disk& disk, std::string_view why_not_here, uint64_t& bytes) {
@@ -283,11 +286,14 @@ std::string CopyFromAfar(const BackupOrder& order, RedisLink& link, const std::s
   Copy copy(disk, Concat(order.server, ", ", path), order.file);
   std::string fault;
   for (int tries = 0; tries < kReadsMax; ++tries) {
-    if (const std::string unheard = source.Begin(); !unheard.empty())
-      return Concat(order.server, " has saved ", path, ", but ", why_not_here, ", and it does not ",
-                    "hand it out (", unheard,
-                    "): run this on the machine of the server, as a user ",
-                    "who may read the file, or copy it from there");
+    if (const std::string unheard = source.Begin(); !unheard.empty()) {
+      fault = CopyOfSync(order, link, disk, bytes);
+      if (fault.empty()) return {};
+      return Concat(order.server, " has saved ", path, ", but ", why_not_here,
+                    ", it does not hand ", "it out (", unheard,
+                    "), nor does it send its data as to a replica (", fault,
+                    "): run this on the machine of the server, as a user who may read the file");
+    }
     fault = copy.Run(source, bytes);
     if (!source.was_replaced()) break;
   }
@@ -295,6 +301,17 @@ std::string CopyFromAfar(const BackupOrder& order, RedisLink& link, const std::s
 }
 
 }  // namespace
+
+Fault LogIn(RedisLink& link, const BackupOrder& order) {
+  if (Fault fault = link.Connect(order.server)) return fault;
+  if (order.password.empty()) return {};
+  const std::optional<Reply> reply = order.user.empty()
+                                         ? link.Call({"AUTH", order.password})
+                                         : link.Call({"AUTH", order.user, order.password});
+  if (!reply) return Concat(order.server, ": ", link.fault());
+  if (reply->kind == Reply::Kind::kError) return Concat(order.server, ": ", reply->text);
+  return {};
+}
 
 Fault FetchBackup(const BackupOrder& order, Disk& disk, std::string& done) {
   Saver saver(order);

@@ -178,7 +178,8 @@ int LoadFiles(const CommandLine& line, const std::string& stdin_text, BackupOrde
     return Fail(error, kWrongWords);
   const EngineOptions facts = HostFacts(config.settings());
   if (is_import)
-    return Import({line.file, line.into, line.keep_expired}, disk, config, facts, stdout, stderr);
+    return Import({line.file, std::move(server), line.into, line.keep_expired}, disk, config, facts,
+                  stdout, stderr);
   return ExportRedis({line.from, std::move(server), line.file}, disk, config, facts, stdout,
                      stderr);
 }

@@ -6,14 +6,18 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string_view>
 
+#include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
 #include "server/commands/families.h"
 #include "server/dispatch/log_state.h"
 #include "server/engine/engine.h"
+#include "server/net/redis_link.h"
 #include "server/program/data_files.h"
 #include "server/program/file_host.h"
+#include "server/program/full_sync.h"
 #include "server/system/system_clock.h"
 
 namespace sluice {
@@ -54,6 +58,19 @@ std::string WhatWasOver(const LogState& state, bool is_kept) {
                           " (--keep-expired keeps them, without a deadline)");
 }
 
+// All data of a server that runs, into a file that is not there yet.
+Fault FetchAll(const BackupOrder& server, Disk& disk, const std::string& path, std::FILE* out) {
+  RedisLink link(server.tls);
+  if (Fault fault = LogIn(link, server)) return fault;
+  std::unique_ptr<DiskFile> file;
+  if (const int unmade = disk.Open(path, Disk::Mode::kAppend, file))
+    return Concat(disk.Absolute(path), ": cannot be made: ", std::strerror(unmade));
+  uint64_t bytes = 0;
+  if (Fault fault = FetchFullSync(link, server.server, *file, bytes)) return fault;
+  PrintLine(out, Concat(server.server, " has sent ", bytes, " bytes"));
+  return {};
+}
+
 }  // namespace
 
 int Import(const ImportOrder& order, Disk& disk, Config& config, const EngineOptions& options,
@@ -63,9 +80,21 @@ int Import(const ImportOrder& order, Disk& disk, Config& config, const EngineOpt
     return 1;
   };
   DataFiles files;
-  if (const Fault fault = FindDataFiles(order.from, disk, files)) return fail(fault);
+  const bool is_from_server = order.from.empty();
+  if (!is_from_server) {
+    if (const Fault fault = FindDataFiles(order.from, disk, files)) return fail(fault);
+  }
   if (const std::string fault = EnterFolder(order.into, disk, config); !fault.empty())
     return fail(fault);
+  const std::string received = Concat("temp-import-", int64_t{::getpid()}, ".rdb");
+  const absl::Cleanup remove = [&] {
+    if (is_from_server) disk.Remove(received);
+  };
+  if (is_from_server) {
+    if (const Fault fault = FetchAll(order.server, disk, received, out)) return fail(fault);
+    files.paths = {received};
+    files.is_snapshot = true;
+  }
   SystemClock clock;
   FileHost host(out, errors);
   Engine engine(config, clock, host, AllCommands(), options);

@@ -1,6 +1,7 @@
-// `sluice --import FILE|DIR [--into DIR] [--keep-expired]`: makes what a server starts from out of
-// the files of another one: an RDB file, or a log, of Redis, Valkey or Sluice. They are played as
-// at a start, piece by piece, and none of them is changed.
+// `sluice --import FILE|DIR|HOST:PORT [--into DIR] [--keep-expired]`: makes what a server starts
+// from out of the files of another one: an RDB file, or a log, of Redis, Valkey or Sluice. They are
+// played as at a start, piece by piece, and none of them is changed. A server that runs sends its
+// data as to a replica (full_sync.h): they lie in a file of the target's folder meanwhile.
 //
 // Where a file of the target's name is there already, the import refuses: it replaces nothing. Keys
 // and fields whose time is over are left out and counted; with --keep-expired they are there
@@ -12,13 +13,15 @@
 
 #include "server/config/config.h"
 #include "server/engine/facts.h"
+#include "server/program/backup.h"
 #include "storage/disk.h"
 
 namespace sluice {
 
 struct ImportOrder {
-  std::string from;
-  std::string into;  // a folder, which is made if it is missing
+  std::string from;    // a file or a folder, or empty:
+  BackupOrder server;  // that server, of which the file's name counts for nothing
+  std::string into;    // a folder, which is made if it is missing
   bool keeps_expired = false;
 };
 

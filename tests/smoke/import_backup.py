@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """`sluice --import` makes what a server starts from out of files of Redis and of Sluice, and changes none of
-them; `sluice --backup` copies a snapshot of a running server of either kind. Each says in a sentence what is
+them, or out of what a running one sends; `sluice --backup` copies a snapshot of a running server of either kind. Each says in a sentence what is
 wrong, and the exit status says of which kind it is.
 
   import_backup.py --server program [--oracle program]
@@ -181,7 +181,7 @@ def refused_imports(program, into):
     (into / "nothing").mkdir()
     told(program, 1, "has neither the manifest of a log nor dump.rdb", "--import", into / "nothing", "--into", into / "g")
     told(program, 1, "No such file or directory", "--import", into / "missing", "--into", into / "g")
-    told(program, 2, "--import takes a file or a folder", "--import")
+    told(program, 2, "--import takes a file, a folder, or HOST:PORT", "--import")
     told(program, 2, "--into takes a folder", "--import", into / "text", "--into")
     told(program, 2, "keep-expird", "--import", into / "text", "--keep-expird")
 
@@ -215,6 +215,64 @@ def backups(program, kind, server_program, into):
     told(program, 1, "cannot be connected to", "--backup", where, into / "file")
     told(program, 2, "is no HOST:PORT", "--backup", "::1", into / "file")
     told(program, 2, "--backup takes HOST:PORT and a file", "--backup", where)
+
+
+def import_of_running(program, kind, server_program, into):
+    """The data of a server that goes on: it sends them as to a replica, with their length in front or a mark behind."""
+    options = ["--requirepass", "secret", "--repl-diskless-sync-delay", "0"]
+    for diskless in ("yes", "no"):
+        server = Server(server_program, [*options, "--repl-diskless-sync", diskless], tcp=True)
+        try:
+            client = wire.Connection(server.connect())
+            assert client.call("AUTH", "secret") == ("+", b"OK")
+            write_all_types(client)
+            assert client.call("SET", "over", "1", "PX", "1")[0] == "+"
+            if kind == "ours":
+                assert client.call("LOCK.ACQUIRE", "door", "me", "LEASE", "3600000")[0] == "*"
+                assert client.call("LIMIT.POLICY", "SET", "plan", "WINDOW", "5", "1000") == ("+", b"OK")
+            time.sleep(0.01)
+            wanted = digest(client)
+            where = f"localhost:{server.port}"
+            target = into / f"running-{kind}-{diskless}"
+            told(program, 1, "NOAUTH", "--import", where, "--into", target)
+            code, out, errors = run(program, "--import", where, "--into", target, "--appendonly", "yes", password="secret")
+            assert code == 0 and f"{where} has sent " in out, (out, errors)
+            assert not list(target.glob("temp-*")), "what was received is still there"
+            told(program, 1, "is there already", "--import", where, "--pass", "secret", "--into", target, "--appendonly", "yes")
+            assert digest(client) == wanted, "the server goes on as it was"
+            with Server(program, ["--appendonly", "yes", "--dir", str(target)]) as made:
+                again = client_of(made)
+                if kind == "ours":
+                    assert again.call("EXISTS", "door") == (":", b"1")
+                    assert again.call("LIMIT.POLICY", "GET", "plan")[1]
+                assert digest(again) == wanted
+        finally:
+            server.stop()
+    told(program, 1, "cannot be connected to", "--import", where, "--into", into / "none")
+    told(program, 2, "--pass takes a password", "--import", where, "--pass")
+
+
+def bad_masters(program, into):
+    """Peers that answer a request for all data with something else."""
+    head = b"+OK\r\n+OK\r\n+FULLRESYNC " + b"a" * 40 + b" 0\r\n"
+    for answer, sentence in ((head + b"$5\r\nREDIS", "it is no RDB file"), (head + b"$500\r\nREDIS", "have ended behind 5 bytes"),
+                             (head + b"$-1\r\n", "its data have no length"), (head + b"$EOF:short\r\n", "no mark of an end"),
+                             (head + b"-LOADING not now\r\n", "LOADING not now"), (head + b"hello\r\n", "no data come"),
+                             (b"+OK\r\n+OK\r\n+CONTINUE\r\n", "it does not send its data"),
+                             (b"+OK\r\n+OK\r\n" + b"x" * 100_000, "is no line")):
+        door = socket.create_server(("127.0.0.1", 0))
+
+        def serve(door=door, answer=answer):
+            with door.accept()[0] as peer:
+                peer.sendall(answer)
+                peer.shutdown(socket.SHUT_WR)
+                while peer.recv(4096):
+                    pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        told(program, 1, sentence, "--import", f"127.0.0.1:{door.getsockname()[1]}", "--into", into / "bad")
+        door.close()
+        assert not list((into / "bad").iterdir())
 
 
 class Afar:
@@ -303,13 +361,37 @@ def from_afar(program, into):
         told(program, 1, "it does not hand it out", "--backup", afar.where, into / "none", *saver)
         assert client.call("ACL", "SETUSER", "saver", "+sluice.snapshot") == ("+", b"OK")
         fetch(*saver)
+        assert client.call("ACL", "SETUSER", "saver", "-sluice.snapshot", "+psync", "+replconf") == ("+", b"OK")
+        code, _, errors = run(program, "--backup", afar.where, into / "synced.rdb", *saver)
+        assert code == 0, errors
+        code, _, errors = run(program, "--import", into / "synced.rdb", "--into", into / "synced")
+        assert code == 0, errors
+        assert digest_of(program, into / "synced") == wanted
+        assert client.call("ACL", "SETUSER", "saver", "+sluice.snapshot") == ("+", b"OK")
         code, out, errors = run(program, "--export-redis", afar.where, into / "afar-redis.rdb", *saver)
         assert code == 0 and "left out" not in out, (out, errors)
-        assert not (into / "none").exists() and not list(into.glob("*.temp-*"))
+        assert not (into / "none").exists() and not list(into.glob("*.temp-*")) and not list(into.glob("*.sync-*"))
     finally:
         afar.close()
         server.stop()
         shutil.rmtree(away)
+
+
+def redis_from_afar(program, oracle, into):
+    server = Server(oracle, ["--repl-diskless-sync-delay", "0"])
+    afar = Afar(server, server.folder.replace("-test-", "-away-"))
+    try:
+        client = client_of(server)
+        write_all_types(client)
+        wanted = digest(client)
+        code, _, errors = run(program, "--backup", afar.where, into / "afar-redis-synced.rdb")
+        assert code == 0, errors
+        code, _, errors = run(program, "--import", into / "afar-redis-synced.rdb", "--into", into / "afar-redis")
+        assert code == 0, errors
+        assert digest_of(program, into / "afar-redis") == wanted
+    finally:
+        afar.close()
+        server.stop()
 
 
 def main():
@@ -325,7 +407,11 @@ def main():
         refused_imports(options.server, into)
         backups(options.server, "ours", options.server, into)
         backups(options.server, "theirs", options.oracle, into)
+        import_of_running(options.server, "ours", options.server, into)
+        import_of_running(options.server, "theirs", options.oracle, into)
+        bad_masters(options.server, into)
         from_afar(options.server, into)
+        redis_from_afar(options.server, options.oracle, into)
     print("ok")
     return 0
 

@@ -288,6 +288,16 @@ TEST(CommandLineTest, KnowsTheOtherForms) {
   EXPECT_TRUE(ReadCommandLine(import).keep_expired);
   EXPECT_EQ(ReadCommandLine(import).into, "d");
   EXPECT_EQ(ReadCommandLine(import).options, "appendonly \"yes\" ");
+  const std::string_view running[] = {
+      "--import", "redis://u:w@host:7000", "--into", "d", "--tls", "--cacert",
+      "f",        "--appendonly",          "yes"};
+  const CommandLine from = ReadCommandLine(running);
+  EXPECT_EQ(from.fault, "");
+  EXPECT_EQ(from.file, "");
+  EXPECT_EQ(from.server, "host:7000");
+  EXPECT_EQ(from.user, "u");
+  EXPECT_TRUE(from.tls.on);
+  EXPECT_EQ(from.options, "appendonly \"yes\" ");
   const std::string_view top[] = {"top", "[::1]:7000", "--once", "--every", "0.5", "--db", "3"};
   const CommandLine line = ReadCommandLine(top);
   EXPECT_EQ(line.action, CommandLine::Action::kTop);
@@ -335,6 +345,8 @@ TEST(CommandLineTest, NoFormTakesWordsThatItDoesNotKnow) {
       {{"--import", "f", "--inot", "d"},
        "--import: '--inot' is not known here; did you mean '--into'?"},
       {{"--import", "f", "--port", "7000"}, ""},
+      {{"--import", "h:1", "--tls", "--port", "7000"}, ""},
+      {{"--import", "h:1", "--cert"}, "--import: --cert takes a file"},
       {{"--hepl"}, "--hepl is not known; did you mean '--help'?"},
       {{"--chek-rdb", "x"}, "--chek-rdb is not known; did you mean '--check-rdb'?"},
       {{"-p", "7500"}, "'-p' is no option; did you mean '--port'?"},
