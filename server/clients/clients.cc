@@ -16,6 +16,8 @@ namespace {
 
 // Part of the once-a-second look at all clients: some 0.1 ms.
 constexpr size_t kLookedAtPerCall = 1024;
+// An effect is no longer than a request, and the master's client-query-buffer-limit may be another.
+constexpr size_t kMasterRequestBytesMax = size_t{4} << 30;
 
 bool Names(const std::vector<SessionId>& list, const Session& session) {
   return std::ranges::find(list, session.id) != list.end();
@@ -265,7 +267,7 @@ void Clients::CloseRogueReplica(Session& session) {
 }
 
 size_t Clients::QueryBytesMax(const Session& session) const {
-  if (session.kind == SessionKind::kMasterLink) return SIZE_MAX;
+  if (session.kind == SessionKind::kMasterLink) return kMasterRequestBytesMax;
   const auto most = static_cast<size_t>(settings_.client_query_buffer_limit);
   return session.conditions & kNeedsLogin ? std::min(most, kQueryBytesBeforeLoginMax) : most;
 }

@@ -154,7 +154,7 @@ class Clients final : public ErrorListener {
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void CheckOutputLimit(Session& session);
   // How much of what it has sent may wait. Before its login that is little, so that strangers
-  // cannot fill the memory; a link takes whatever its master sends, as in Redis.
+  // cannot fill the memory; a link takes more than any request has.
   size_t QueryBytesMax(const Session& session) const;
   // Its subscriptions, protocol or MONITOR changed: the commands it may call, and how much output
   // may wait for it, depend on them.

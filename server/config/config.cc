@@ -30,11 +30,6 @@ bool IsName(std::string_view name, std::string_view other) {
   return name.size() == other.size() && GlobMatches(name, other, /*ignore_case=*/true);
 }
 
-// Whether a Refused option may be set to that: to the value that is true, however it is spelled.
-bool IsTrue(const Option& option, std::string_view value) {
-  return value == option.value || (!option.spelling.empty() && IsName(option.spelling, value));
-}
-
 // Redis's frame for a fault of CONFIG SET.
 std::string Failure(std::string_view name, std::string_view fault) {
   return Concat("CONFIG SET failed (possibly related to argument '", name, "') - ", fault);
@@ -88,7 +83,7 @@ Fault Config::Assign(size_t option, std::span<const std::string> values) {
     std::optional<std::string> value = Canonical(row.shape, values, fault);
     if (!value) return fault;
     if (row.stance == Option::Stance::kRefused) {
-      if (!IsTrue(row, *value)) return Refusal(row);
+      if (*value != row.value) return Refusal(row);
       value = row.value;
     }
     kept_[option] = std::move(*value);

@@ -64,6 +64,8 @@ class Config {
   // CONFIG GET: name and value of every option whose name or alias matches one of the globs; both
   // names may be answered, each once. O(options) for each glob.
   Pairs Get(std::span<const std::string_view> globs) const;
+  // REPLICAOF: the server follows that one from now on, or none.
+  void SetMaster(Settings::Master master) { settings_.replicaof = std::move(master); }
   // CONFIG REWRITE of the file given at start; error sentence or empty. `users`: the new lines of
   // users; none: they are in a file of their own.
   Fault Rewrite(std::span<const std::string> users = {});

@@ -246,6 +246,25 @@ std::string WriteMetricsPrefixes(const Settings& settings) {
   return Join(settings.metrics_prefixes);
 }
 
+// --- replicaof: host and port
+
+std::string ReadMaster(OptionValues values, Settings& settings) {
+  constexpr int64_t kPortMax = 65535;
+  if (values.size() == 1 && values[0].empty()) return settings.replicaof = {}, std::string();
+  if (values.size() != 2) return "wrong number of arguments";
+  if (LowerCase(values[0]) == "no" && LowerCase(values[1]) == "one")
+    return settings.replicaof = {}, std::string();
+  const std::optional<int64_t> port = ParseInt64(values[1]);
+  if (!port || *port < 0 || *port > kPortMax) return "Invalid master port";
+  settings.replicaof = {.host = values[0], .port = *port};
+  return {};
+}
+
+std::string WriteMaster(const Settings& settings) {
+  if (settings.replicaof.host.empty()) return {};
+  return Concat(settings.replicaof.host, ' ', settings.replicaof.port);
+}
+
 // --- notify-keyspace-events
 
 std::string ReadEventClasses(OptionValues values, Settings& settings) {
@@ -330,6 +349,7 @@ const OptionCodec kOutputLimitList{ReadOutputLimits, WriteOutputLimits, OutputLi
 const OptionCodec kPercentileList{ReadPercentiles, WritePercentiles};
 const OptionCodec kEventClasses{ReadEventClasses, WriteEventClasses};
 const OptionCodec kMetricsPrefixList{ReadMetricsPrefixes, WriteMetricsPrefixes};
+const OptionCodec kMaster{ReadMaster, WriteMaster};
 
 // Three numbers of -2000 to 2000.
 std::string CheckOomScores(OptionValues values) {

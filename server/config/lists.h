@@ -13,6 +13,7 @@ extern const OptionCodec kOutputLimitList;
 extern const OptionCodec kPercentileList;
 extern const OptionCodec kEventClasses;
 extern const OptionCodec kMetricsPrefixList;
+extern const OptionCodec kMaster;
 extern const OptionCodec kMaxMemory;  // of all 64 bits, as Redis has it
 extern const OptionCodec kNeverEvicted;
 extern const OptionCodec kSavePointList;

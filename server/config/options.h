@@ -5,7 +5,7 @@
 // are taken with a warning.
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
-//   Refused("replicaof", "", List(nullptr), kNoReplica),
+//   Refused("tls-cluster", "no", kYesNo, kNoLinks),
 //
 // Rows are constants. Options are numbered, the served ones first; the number stays the same while
 // the program runs.
@@ -86,7 +86,6 @@ struct Option {
   OptionShape shape;
   Field field;  // where the value is; none: in Config, starting as `value`
   std::string_view value;
-  std::string_view spelling;  // kRefused: another way to write `value`, in any case
   std::string_view doc;       // what it is for; if it is not served: why not
   bool immutable = false;     // only at start
   bool hidden = false;        // CONFIG GET answers its name, but no pattern
@@ -100,11 +99,6 @@ struct Option {
   constexpr Option Alias(std::string_view old_name) const {
     Option option = *this;
     option.alias = old_name;
-    return option;
-  }
-  constexpr Option OrSpelled(std::string_view spelling_of_value) const {
-    Option option = *this;
-    option.spelling = spelling_of_value;
     return option;
   }
   constexpr Option Immutable() const {

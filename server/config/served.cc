@@ -25,6 +25,7 @@ constexpr std::string_view kSupervised[] = {"upstart", "systemd", "auto", "no"};
 constexpr std::string_view kPolicies[] = {"volatile-lru",   "volatile-lfu", "volatile-random",
                                           "volatile-ttl",   "allkeys-lru",  "allkeys-lfu",
                                           "allkeys-random", "noeviction"};
+constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 // Texts that have to pass a check of their own.
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
@@ -263,6 +264,29 @@ constexpr Option kServedOptions[] = {
     Served("replica-lazy-flush", &S::replica_lazy_flush, kYesNo,
            "before a full sync the old data are freed in slices, however few they are")
         .Alias("slave-lazy-flush"),
+    Served("replicaof", &kMaster, kList, "the server that this one follows: host and port")
+        .Alias("slaveof")
+        .Immutable(),
+    Served("masteruser", &S::masteruser, kAnyText, "its user there; empty: the default user")
+        .Secret(),
+    Served("masterauth", &S::masterauth, kAnyText, "its password there").Secret(),
+    Served("replica-read-only", &S::replica_read_only, kYesNo,
+           "a server that follows another one takes no writes of clients")
+        .Alias("slave-read-only"),
+    Served("replica-serve-stale-data", &S::replica_serve_stale_data, kYesNo,
+           "it answers while it has no link to its master")
+        .Alias("slave-serve-stale-data"),
+    Served("replica-announce-ip", &S::replica_announce_ip, kAnyText,
+           "where others find it, as it tells its master; empty: where it comes from")
+        .Alias("slave-announce-ip"),
+    Served("replica-announce-port", &S::replica_announce_port, Int(0, 65535),
+           "the port, likewise; 0: its own")
+        .Alias("slave-announce-port"),
+    Served("bind-source-addr", &S::bind_source_addr, kAnyText,
+           "the address that its links come from; empty: the system chooses"),
+    Served("tls-replication", &S::tls_replication, kYesNo, "the link to its master is TLS"),
+    Served("propagation-error-behavior", &S::propagation_error_behavior, OneOf(kPropagationErrors),
+           "what follows a command of its master that fails: ignore logs it, the others end it"),
     // values
     Served("stream-node-max-bytes", &S::stream_node_max_bytes, Memory(),
            "bytes that one node of a stream holds; 0: any number"),

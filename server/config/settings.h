@@ -147,6 +147,22 @@ struct Settings {
   bool replica_lazy_flush = false;
   bool replica_ignore_maxmemory = true;
   int64_t replica_priority = 100;
+  // of a replica
+  struct Master {
+    std::string host;  // empty: it follows nobody
+    int64_t port = 0;
+    bool operator==(const Master&) const = default;
+  };
+  Master replicaof;
+  std::string masteruser;
+  std::string masterauth;
+  bool replica_read_only = true;
+  bool replica_serve_stale_data = true;
+  std::string replica_announce_ip;
+  int64_t replica_announce_port = 0;
+  std::string bind_source_addr;
+  bool tls_replication = false;
+  std::string propagation_error_behavior = "ignore";  // ignore | panic | panic-on-replicas
   // values
   int64_t stream_node_max_entries = 100;
   int64_t stream_node_max_bytes = 4096;

@@ -24,7 +24,6 @@ constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"}
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
                                             "local4", "local5", "local6", "local7"};
 constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
-constexpr std::string_view kPropagationErrors[] = {"ignore", "panic", "panic-on-replicas"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
@@ -53,18 +52,8 @@ constexpr Option kUnserved[] = {
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
 
     // --- replication
-    Refused("replicaof", "", List(nullptr), kNoReplica)
-        .Alias("slaveof")
-        .OrSpelled("no one")
-        .Immutable(),
-    NoEffect("masteruser", "", kAnyText, kNoReplica).Secret(),
-    NoEffect("masterauth", "", kAnyText, kNoReplica).Secret(),
-    NoEffect("replica-serve-stale-data", "yes", kYesNo, kNoReplica).Alias("slave-serve-stale-data"),
-    NoEffect("replica-read-only", "yes", kYesNo, kNoReplica).Alias("slave-read-only"),
     NoEffect("replica-ignore-disk-write-errors", "no", kYesNo, kNoReplica),
     NoEffect("replica-announced", "yes", kYesNo, kNoReplica),
-    NoEffect("replica-announce-ip", "", kAnyText, kNoReplica).Alias("slave-announce-ip"),
-    NoEffect("replica-announce-port", "0", kPort, kNoReplica).Alias("slave-announce-port"),
     NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, "what a turn makes is sent at once"),
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
     // Redis's own tests set these.
@@ -73,8 +62,6 @@ constexpr Option kUnserved[] = {
         .Hidden(),
     NoEffect("watchdog-period", "0", kCount, "it has no software watchdog").Hidden(),
     NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
-    NoEffect("propagation-error-behavior", "ignore", OneOf(kPropagationErrors), kNoReplica),
-    NoEffect("bind-source-addr", "", kAnyText, kNoReplica),
 
     // --- cluster
     Refused("cluster-enabled", "no", kYesNo, kNoCluster).Immutable(),
@@ -100,7 +87,6 @@ constexpr Option kUnserved[] = {
 
     // --- security
     Refused("tls-cluster", "no", kYesNo, kNoLinks),
-    Refused("tls-replication", "no", kYesNo, kNoLinks),
     NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
     NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),

@@ -23,7 +23,8 @@ class SlowPathFlags {
     kSaving = 1u << 7,      // a snapshot is taken
     kHooked = 1u << 8,      // requests are shown to a RequestHook
     kReplicas = 1u << 9,    // there are too few for writes
-    kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas,
+    kFollowing = 1u << 10,  // the data are another server's
+    kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas | kFollowing,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

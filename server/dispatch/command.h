@@ -37,10 +37,11 @@ class Request;
 using Handler = void (*)(CommandCall&);
 
 // Redis's command flags, in the order COMMAND INFO lists them. Some are only shown to clients and
-// decide nothing here: kBlocking, kStale and kAsking (there is no replica and no cluster),
-// kNoAsyncLoading and kModule. Gates, Dispatcher and ScriptEngine say what the others decide.
+// decide nothing here: kBlocking, kAsking (there is no cluster), kNoAsyncLoading and kModule.
+// Gates, Dispatcher and ScriptEngine say what the others decide.
 enum CommandFlag : uint32_t {
-  // Changes keys: refused while the log refuses writes, and held back by CLIENT PAUSE WRITE.
+  // Changes keys: refused while the log refuses writes and by replicas, and held back by CLIENT
+  // PAUSE WRITE.
   kWrite = 1u << 0,
   // Reads keys only; what it reads is remembered for client-side caching.
   kReadOnly = 1u << 1,
@@ -55,6 +56,7 @@ enum CommandFlag : uint32_t {
   kBlocking = 1u << 7,
   // Served while data is loaded.
   kLoading = 1u << 8,
+  // Served by a replica that has lost its master, whatever replica-serve-stale-data says.
   kStale = 1u << 9,
   // MONITOR leaves it out: scripts, which show themselves before they run.
   kSkipMonitor = 1u << 10,
@@ -368,9 +370,10 @@ struct CommandCall : Request {
     notifications.Notify(event_class, event, in.index(), key);
   }
 
-  // False inside MULTI and scripts, where nothing may wait.
+  // False inside MULTI and scripts, where nothing may wait, and for what a master says.
   bool may_block() const {
-    return !client.in_exec() && !(client.conditions & (kInMulti | kInScript));
+    return !client.in_exec() && !(client.conditions & (kInMulti | kInScript)) &&
+           client.kind != SessionKind::kMasterLink;
   }
   // As may_block, for what waits without keys: that may not inside FENCED either.
   bool may_wait() const { return may_block() && !(client.conditions & kInFenced); }

@@ -348,7 +348,9 @@ void Dispatcher::Queue(Session& session, const Request& request) {
   transaction.queue_heap_bytes += transaction.queue.back().heap_bytes();
   transaction.writes |= (FlagsOf(request) & (kWrite | kMayReplicate)) != 0;
   transaction.memory_need = std::max(transaction.memory_need, NeedOf(request));
+  transaction.writes_keys |= (FlagsOf(request) & kWrite) != 0;
   transaction.may_run_while_loading &= (row_flags & kLoading) != 0;
+  transaction.may_run_while_stale &= (row_flags & kStale) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
     return on_.clients.CloseOverQueryLimit(session);
   }

@@ -60,11 +60,12 @@ class Dispatcher {
     Tracking& tracking;
     const ScriptState& script;
     const LogState& log;
+    const FollowState& follows;
     AccessGate& access;
     MemoryLimit& memory;
   };
   explicit Dispatcher(const Uses& uses)
-      : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.access) {}
+      : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.follows, uses.access) {}
 
   // Shows it clients' requests while SlowPathFlags::kHooked is raised.
   void set_hook(RequestHook& hook) { hook_ = &hook; }

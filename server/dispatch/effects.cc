@@ -53,6 +53,10 @@ void Effects::Tell(int db, bool changed, Args verbatim) {
   }
 }
 
+void Effects::TellSoFar() {
+  for (Outlet& outlet : outlets_) outlet.End();
+}
+
 // --- one target
 
 void Effects::Outlet::Tell(const Telling& telling) const {

@@ -103,6 +103,9 @@ class Effects {
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
+  // What the running command has done so far is told as one, and what it still does as another: the
+  // sinks are about to change (REPLICAOF inside MULTI).
+  void TellSoFar();
   // redis.set_repl in a script: what happens from here on is told to these targets alone.
   void set_targets(EffectTargets targets) { targets_ = targets; }
   // While files are loaded into a server that is live nothing is told, whatever scripts say.

@@ -75,6 +75,24 @@ std::string Gates::HasReplicas(const Session& session, const Request& request) c
   return writes ? std::string(kNoReplicasText) : std::string();
 }
 
+// A client's write to a replica would be lost, and make it differ from its master.
+std::string Gates::IsMaster(const Session& session, const Request& request) const {
+  if (!follows_.IsReadOnly(settings_) || session.replays) return {};
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
+  const bool writes =
+      (request.command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes_keys);
+  return writes ? std::string(kReadOnlyText) : std::string();
+}
+
+// A replica's data may be old, once it does not hear of its master.
+std::string Gates::NotStale(const Session& session, const Request& request) const {
+  if (!follows_.IsStale(settings_)) return {};
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
+  const bool may_run = executes ? TransactionOf(session)->may_run_while_stale
+                                : (request.command.spec->flags & kStale) != 0;
+  return may_run ? std::string() : std::string(kMasterDownText);
+}
+
 // A RESP2 subscriber's connection carries messages, and an answer could not be told from them.
 std::string Gates::MayHear(const Session& session, const Request& request) const {
   if (!(session.conditions & kSubscriber) || (request.command.spec->flags & kInSubscriber))
@@ -111,8 +129,8 @@ std::string Gates::TouchesNoKeys(const Session& session, const Request& request)
 // In this order: a client that asks an unknown server first learns that it must log in.
 const Gates::Gate Gates::kOfClient[] = {&Gates::Protected, &Gates::LoggedIn, &Gates::Replays,
                                         &Gates::OutsideMulti, &Gates::Allowed};
-const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::HasReplicas,
-                                        &Gates::MayHear,  &Gates::Loaded,
+const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::HasReplicas,  &Gates::IsMaster,
+                                        &Gates::MayHear,  &Gates::NotStale,     &Gates::Loaded,
                                         &Gates::NotBusy,  &Gates::TouchesNoKeys};
 
 std::string Gates::AskAll(std::span<const Gate> gates, const Session& session,

@@ -9,6 +9,7 @@
 
 #include "server/clients/session.h"
 #include "server/config/config.h"
+#include "server/config/follow_state.h"
 #include "server/dispatch/access_gate.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/log_state.h"
@@ -23,8 +24,8 @@ inline constexpr std::string_view kOnlyReplayedText =
 class Gates {
  public:
   Gates(const Settings& settings, const ScriptState& script, const LogState& log,
-        AccessGate& access)
-      : settings_(settings), script_(script), log_(log), access_(access) {}
+        const FollowState& follows, AccessGate& access)
+      : settings_(settings), script_(script), log_(log), follows_(follows), access_(access) {}
 
   // The sentence why the client may not run it now, or empty; the first refusal counts. O(gates),
   // and each is a test of a few bits.
@@ -49,7 +50,9 @@ class Gates {
   std::string Allowed(const Session& session, const Request& request) const;
   std::string MayWrite(const Session& session, const Request& request) const;
   std::string HasReplicas(const Session& session, const Request& request) const;
+  std::string IsMaster(const Session& session, const Request& request) const;
   std::string MayHear(const Session& session, const Request& request) const;
+  std::string NotStale(const Session& session, const Request& request) const;
   std::string Loaded(const Session& session, const Request& request) const;
   std::string NotBusy(const Session& session, const Request& request) const;
   std::string TouchesNoKeys(const Session& session, const Request& request) const;
@@ -57,6 +60,7 @@ class Gates {
   const Settings& settings_;
   const ScriptState& script_;
   const LogState& log_;
+  const FollowState& follows_;
   AccessGate& access_;
 };
 

@@ -30,10 +30,12 @@ struct WatchedKey {
 struct Transaction final : SessionState {
   std::vector<QueuedCommand> queue;
   std::vector<WatchedKey> watched;
-  bool failed = false;  // a command could not be queued: EXEC answers EXECABORT
-  bool writes = false;  // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
-  // Every queued command is served while data are loaded.
+  bool failed = false;       // a command could not be queued: EXEC answers EXECABORT
+  bool writes = false;       // some queued command writes (CLIENT PAUSE WRITE holds its EXEC)
+  bool writes_keys = false;  // some is a kWrite
+  // Every queued command is served while data are loaded; and while a replica's link is down.
   bool may_run_while_loading = true;
+  bool may_run_while_stale = true;
   MemoryNeed memory_need = MemoryNeed::kNone;  // the greatest of what is queued
   bool dirty = false;                          // a watched key was touched: EXEC answers null
   size_t queue_bytes = 0;                      // QueuedCommand::bytes of all

@@ -104,8 +104,9 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
 // Users first: a server that lets everybody in while it loads would be open.
 Fault Assembly::StartLog() {
   if (!users_fault.empty()) return users_fault;
-  Fault fault = access.LoadFileAtStart();
-  return fault ? fault : log.Start();
+  if (Fault fault = access.LoadFileAtStart()) return fault;
+  following.Start();
+  return log.Start();
 }
 
 Assembly::~Assembly() {
@@ -157,6 +158,7 @@ void Assembly::EverySecond() {
   log.EverySecond();
   snapshots.EverySecond();
   replicas.EverySecond();
+  following.EverySecond();
   ArmEverySecond(1000);
 }
 
@@ -176,6 +178,7 @@ void Assembly::LoadLog() {
   if (by_ms != 0) TimeShifted(by_ms);
   if (log.loading()) return;
   if (log_state.loaded_stream) replicas.TakeUp(*log_state.loaded_stream);
+  following.FilesLoaded(log_state.loaded_stream);
   log.TellLoaded();
 }
 
@@ -188,6 +191,7 @@ void Assembly::TimeShifted(int64_t ms) {
   log.TimeShifted(ms);
   blocked_clients.TimeShifted(ms);
   replicas.TimeShifted(ms);
+  following.TimeShifted(ms);
   defragmenter.TimeShifted(ms);
   facts.TimeShifted(ms);
   if (wheel.now_ms() > clock.now().ms() + kAheadMsMax) wheel.TurnBack(clock.now().ms());

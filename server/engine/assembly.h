@@ -45,6 +45,9 @@
 #include "server/engine/inputs.h"
 #include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
+#include "server/following/following.h"
+#include "server/following/full_sync_loader.h"
+#include "server/following/master_time.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"
 #include "server/locks/lock_service.h"
@@ -130,6 +133,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   SnapshotBarrier snapshot_barrier;
   ScriptState script_state;
   LogState log_state;
+  FollowState follow_state;
   SlowLog slow_log;
   LatencyMonitor latency_monitor;
   CommandTimer command_timer;
@@ -151,6 +155,9 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Snapshots snapshots;
   LogService log;
   Replicas replicas;
+  FullSyncLoader full_sync_loader{ForFullSyncs()};
+  MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
+  Following following{ForFollowing()};
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 
@@ -169,6 +176,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Snapshots::Uses ForSnapshots();
   LogService::Uses ForLog();
   Replicas::Uses ForReplicas();
+  FullSyncLoader::Uses ForFullSyncs();
+  Following::Uses ForFollowing();
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   MemoryAccounts::Owners ForMemoryAccounts();

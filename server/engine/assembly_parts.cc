@@ -50,6 +50,7 @@ Dispatcher::Uses Assembly::ForDispatcher() {
       .tracking = tracking,
       .script = script_state,
       .log = log_state,
+      .follows = follow_state,
       .access = access_gate,
       .memory = memory_limit,
   };
@@ -107,6 +108,7 @@ ScriptEngine::Uses Assembly::ForScripts() {
       .state = script_state,
       .access = access_gate,
       .log = log_state,
+      .follows = follow_state,
       .memory = memory_limit,
       .yielder = yielder,
   };
@@ -197,6 +199,50 @@ Replicas::Uses Assembly::ForReplicas() {
   };
 }
 
+FullSyncLoader::Uses Assembly::ForFullSyncs() {
+  return {
+      .config = config,
+      .host = host,
+      .clock = clock,
+      .keyspace = keyspace,
+      .log = log,
+      .locks = locks,
+      .limits = limits,
+      .functions = scripts.functions(),
+      .tracking = tracking,
+  };
+}
+
+Following::Uses Assembly::ForFollowing() {
+  return {
+      .config = config,
+      .clock = clock,
+      .clients = clients,
+      .blocked_clients = blocked_clients,
+      .standstill = standstill,
+      .flags = flags,
+      .state = follow_state,
+      .log = log,
+      .replicas = replicas,
+      .loader = full_sync_loader,
+      .time = master_time,
+      .link = {.config = config,
+               .host = host,
+               .clock = clock,
+               .clients = clients,
+               .links = links,
+               .process_id = options.process->process_id},
+      .player = {.settings = config.settings(),
+                 .host = host,
+                 .clock = clock,
+                 .dispatcher = dispatcher,
+                 .effects = effects,
+                 .statistics = statistics,
+                 .snapshot_barrier = snapshot_barrier,
+                 .flags = flags},
+  };
+}
+
 // For clients that wait.
 uint64_t Assembly::TurnsThatHave(const TurnNeeds& needs) const {
   uint64_t turn = needs.disk ? log.TurnsOnDisk() : turn_gate.last();
@@ -234,6 +280,8 @@ void Assembly::AddParts() {
   parts.Add(facts);
   parts.Add(defragmenter);
   parts.Add(flags);
+  parts.Add(follow_state);
+  parts.Add(following);
   parts.Add(host);
   parts.Add(inputs);
   parts.Add(keyspace);

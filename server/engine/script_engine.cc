@@ -24,9 +24,23 @@ size_t ScriptEngine::MemoryBytes() const {
 
 // --- running
 
+// Asks about a script that declares what it does, on a replica; empty: it may run.
+std::string_view ScriptEngine::WhyNotHere(uint32_t flags) const {
+  if (on_.follows.IsStale(on_.settings) && !(flags & kScriptAllowStale)) {
+    return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
+           "'allow-stale' flag is not set on the script.";
+  }
+  if (on_.follows.IsReadOnly(on_.settings) && !(flags & kScriptNoWrites))
+    return "READONLY Can not run script with write flag on readonly replica";
+  return {};
+}
+
 void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
                        bool read_only) {
   const bool declared = !(flags & kScriptUndeclared);
+  if (declared && !call.client.replays) {
+    if (const std::string_view why = WhyNotHere(flags); !why.empty()) return call.reply.Error(why);
+  }
   if (read_only && declared && !(flags & kScriptNoWrites)) {
     return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
   }
@@ -98,10 +112,10 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
     if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
       return Refuse(&command, "ERR This Redis command is not allowed from script", reply);
     }
-    if (!MayRun(*request, reply)) return;
+    if (!MayRun(*request, reply) || !IsFresh(command, reply)) return;
     if (!MayChange(command, reply)) return;
     if (flags & kWrite) on_.state.running_->wrote = true;
-  } else if (!MayRun(*request, reply)) {
+  } else if (!MayRun(*request, reply) || !IsFresh(command, reply)) {
     return;
   }
   on_.dispatcher.Run(*session_, *request, reply, KnownKey(args));
@@ -116,6 +130,9 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
   // Commands that may replicate (PUBLISH, PFCOUNT) count as writes: CLIENT PAUSE holds them, too.
   if (running.read_only) {
     refusal = "ERR Write commands are not allowed from read-only scripts.";
+  } else if ((spec.flags & kWrite) && on_.follows.IsReadOnly(on_.settings) &&
+             !running.caller->replays) {
+    refusal = kReadOnlyText;
   } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
     refusal = on_.log.WriteRefusal();
   } else if ((spec.flags & kWrite) && on_.log.lacks_replicas) {
@@ -127,6 +144,15 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
   }
   if (refusal.empty()) return true;
   Refuse(&command, refusal, reply);
+  return false;
+}
+
+// A replica that has lost its master may have to refuse what depends on its data. False: the reason
+// has been answered.
+bool ScriptEngine::IsFresh(const Command& command, ReplySink& reply) {
+  if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) [[likely]]
+    return true;
+  Refuse(&command, kMasterDownText, reply);
   return false;
 }
 

@@ -21,6 +21,7 @@
 #include "scripting/script_runner.h"
 #include "server/clients/current_client.h"
 #include "server/clients/yielder.h"
+#include "server/config/follow_state.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/memory_limit.h"
@@ -45,6 +46,7 @@ class ScriptEngine final : public CommandPort {
     ScriptState& state;
     AccessGate& access;
     const LogState& log;
+    const FollowState& follows;
     const MemoryLimit& memory;
     Yielder& yielder;
   };
@@ -80,6 +82,8 @@ class ScriptEngine final : public CommandPort {
   void Refuse(const Command* command, std::string_view why, ReplySink& reply);
   HashedKey KnownKey(Args args) const;
   bool MayRun(const Request& request, ReplySink& reply);
+  bool IsFresh(const Command& command, ReplySink& reply);
+  std::string_view WhyNotHere(uint32_t flags) const;
   bool MayChange(const Command& command, ReplySink& reply);
   bool CompilesTooLong(int64_t now_ns) const;
   bool TakesLong(const RunningScript& run, int64_t now_ns) const;

@@ -320,6 +320,8 @@ void TurnLoop::RunBatch() {
 inline bool TurnLoop::RunRequest(Session& session, const Batch::Request& request) {
   if (session.close != CloseMode::kOpen || session.blocked || session.paused) [[unlikely]]
     return false;
+  if (session.kind == SessionKind::kMasterLink) [[unlikely]]
+    return PlayRequest(session, request);
   if (request.arguments > 0) [[likely]] {
     batch_.Suggest(request);
     return Execute(session, batch_.ArgsOf(request), request.command, request.key) !=
@@ -327,6 +329,23 @@ inline bool TurnLoop::RunRequest(Session& session, const Batch::Request& request
   }
   if (request.broken) ProtocolError(session);
   return true;
+}
+
+// A request that the link to a master has brought. Inside a command it waits: it may change what
+// that one is about.
+bool TurnLoop::PlayRequest(Session& session, const Batch::Request& request) {
+  if (on_.current_client.serving_from_within()) return false;
+  if (request.broken) return on_.following.ProtocolError(session.parser.error()), true;
+  const Input& input = on_.inputs.list[request.input];
+  const std::string_view bytes = input.window.substr(input.position, request.end - input.position);
+  batch_.Suggest(request);
+  const CurrentClient::As client(on_.current_client, session);
+  const bool is_played = on_.following.Play(session, batch_.ArgsOf(request), bytes);
+  if (on_.flags.Raised(SlowPathFlags::kServe)) [[unlikely]]
+    ServeWaiters();
+  if (on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
+    on_.tracking.CommandDone(session);
+  return is_played;
 }
 
 // Leaves the part of an input that has not been run with its session.
@@ -496,6 +515,7 @@ void TurnLoop::EndTurn(int64_t begin) {
 
 // Before outputs are sent: they wait for what promises make of the turn.
 void TurnLoop::NumberTurn() {
+  on_.following.EndTurn();
   on_.replicas.EndTurn();
   on_.turn_gate.EndTurn();
   on_.log.EndTurn();

@@ -47,6 +47,7 @@ class TurnLoop {
   void RunInputs(int64_t turn_begin);
   void RunBatch();
   bool RunRequest(Session& session, const Batch::Request& request);
+  bool PlayRequest(Session& session, const Batch::Request& request);
   RequestOutcome Execute(Session& session, Args args, const Command* command, const HashedKey& key);
   void KeepReceived(Session& session);
   bool IsTakenByLink(Session& session);

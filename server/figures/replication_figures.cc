@@ -5,6 +5,7 @@
 #include "protocol/text/concat.h"
 #include "server/clients/clients.h"
 #include "server/figures/sections.h"
+#include "server/following/following.h"
 #include "server/replication/replicas.h"
 
 namespace sluice {
@@ -40,8 +41,60 @@ bool WantsReplicas(From from) {
   return settings.min_replicas_to_write > 0 && settings.min_replicas_max_lag > 0;
 }
 
+// --- of a replica
+
+const MasterLink& LinkOf(From from) { return from.Get<Following>().link(); }
+bool IsReplica(From from) { return from.Get<Following>().is_on(); }
+bool TakesImage(From from) {
+  return IsReplica(from) && LinkOf(from).state() == LinkState::kTransfer;
+}
+bool IsDown(From from) { return IsReplica(from) && LinkOf(from).state() != LinkState::kConnected; }
+
+FigureValue ImageBytesLeft(From from) {
+  const MasterLink& link = LinkOf(from);
+  return static_cast<int64_t>(link.image_total()) - static_cast<int64_t>(link.image_received());
+}
+
+FigureValue ImagePercent(From from) {
+  const auto total = static_cast<double>(LinkOf(from).image_total());
+  const auto received = static_cast<double>(LinkOf(from).image_received());
+  return FigureValue::Fixed(total > 0 ? received / total * 100 : 0, 2);
+}
+
 constexpr Figure kReplicationFigures[] = {
-    {"role", "", "master", [](From) { return "master"; }},
+    {"role", "", "master or slave", [](From from) { return IsReplica(from) ? "slave" : "master"; }},
+    {"master_host", "", "of a replica: where its master is",
+     [](From from) { return LinkOf(from).host(); }, kNoMetric, Plot::kNone, IsReplica},
+    {"master_port", "", "and its port", [](From from) { return int64_t{LinkOf(from).port()}; },
+     kNoMetric, Plot::kNone, IsReplica},
+    {"master_link_status", "", "up or down: whether the stream comes",
+     [](From from) { return IsDown(from) ? "down" : "up"; }, kNoMetric, Plot::kNone, IsReplica},
+    {"master_last_io_seconds_ago", "seconds", "since the master's last word; -1: the link is down",
+     [](From from) { return LinkOf(from).silent_s(); }, kNoMetric, Plot::kNone, IsReplica},
+    {"master_sync_in_progress", "", "1 while all data come, or are loaded",
+     Of<&Following::is_syncing>, kNoMetric, Plot::kNone, IsReplica},
+    {"slave_read_repl_offset", "bytes", "of the stream that have come", Of<&Following::received>,
+     kNoMetric, Plot::kNone, IsReplica},
+    {"slave_repl_offset", "bytes", "and that are applied",
+     Of<&Replicas::stream, &ReplicationStream::end>, kNoMetric, Plot::kNone, IsReplica},
+    {"master_sync_total_bytes", "bytes", "of the image that comes; 0: not known",
+     [](From from) { return LinkOf(from).image_total(); }, kNoMetric, Plot::kNone, TakesImage},
+    {"master_sync_read_bytes", "bytes", "of it that have come",
+     [](From from) { return LinkOf(from).image_received(); }, kNoMetric, Plot::kNone, TakesImage},
+    {"master_sync_left_bytes", "bytes", "and that have not", ImageBytesLeft, kNoMetric, Plot::kNone,
+     TakesImage},
+    {"master_sync_perc", "", "per cent of it that have come", ImagePercent, kNoMetric, Plot::kNone,
+     TakesImage},
+    {"master_sync_last_io_seconds_ago", "seconds", "since some of it has come",
+     [](From from) { return LinkOf(from).image_silent_s(); }, kNoMetric, Plot::kNone, TakesImage},
+    {"master_link_down_since_seconds", "seconds", "since the link was lost",
+     [](From from) { return LinkOf(from).down_s(); }, kNoMetric, Plot::kNone, IsDown},
+    {"slave_priority", "", "the option", Of<&Config::settings, &Settings::replica_priority>,
+     kNoMetric, Plot::kNone, IsReplica},
+    {"slave_read_only", "", "the option", Of<&Config::settings, &Settings::replica_read_only>,
+     kNoMetric, Plot::kNone, IsReplica},
+    {"replica_announced", "", "1", [](From) { return int64_t{1}; }, kNoMetric, Plot::kNone,
+     IsReplica},
     {"connected_slaves", "", "replicas", Of<&Clients::replicas>,
      Gauge("redis_connected_slaves", "Replicas.")},
     {"min_slaves_good_slaves", "", "replicas that are well, where min-replicas-to-write wants some",

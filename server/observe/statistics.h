@@ -29,6 +29,7 @@ struct Statistics {
   uint64_t bytes_in = 0;
   uint64_t bytes_out = 0;
   uint64_t error_replies = 0;
+  uint64_t unexpected_error_replies = 0;  // to those that only play what has happened
   uint64_t expired_keys = 0;
   uint64_t expired_fields = 0;  // of hashes
   uint64_t freed_lazily = 0;    // big values, and entries that were flushed lazily

@@ -152,21 +152,20 @@ void Replicas::OpenStream() {
 void Replicas::TakeUp(const StreamPosition& loaded) {
   if (stream_.is_open()) return;  // the data were loaded anew: what replicas have goes on
   ids_.Replace(std::string(loaded.id.text()));
-  ids_.Part(NewId(on_.host), loaded.offset);
+  if (!stream_.is_relayed()) ids_.Part(NewId(on_.host), loaded.offset);
   stream_.set_end(loaded.offset);
+  if (stream_.is_relayed() && loaded.reading) NoteReading(*loaded.reading);
   OpenStream();
 }
 
 // Redis frees a backlog without replicas, and what is written then is not of its history any more.
 void Replicas::CloseIdleStream() {
   const int64_t ttl_s = on_.config.settings().repl_backlog_ttl;
-  if (!stream_.is_open() || !replicas_.empty() || ttl_s == 0) return;
+  if (!stream_.is_open() || stream_.is_relayed() || !replicas_.empty() || ttl_s == 0) return;
   if (deserted_ms_ < 0) deserted_ms_ = on_.clock.now().ms();
   if (on_.clock.now().ms() - deserted_ms_ < ttl_s * kSecondMs) return;
-  on_.turn_gate.Remove(turns_);
-  stream_.Close();
+  CloseStream();
   ids_.Replace(NewId(on_.host));
-  on_.state.stream.reset();
   Log(LogLevel::kNotice,
       Concat("Replication backlog freed after ", ttl_s, " seconds without connected replicas."));
 }

@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,8 +71,8 @@ class Replicas final {
   ~Replicas();
 
   // The files that were loaded have said up to where the data are those of a stream. This server
-  // goes on from there, as another history: a replica that has no more than the files need not
-  // begin anew.
+  // goes on from there: as another history, so that a replica that has no more than the files need
+  // not begin anew; or, where it follows a master (BeginRelaying), as that one's.
   void TakeUp(const StreamPosition& loaded);
 
   // --- the handshake
@@ -83,6 +84,22 @@ class Replicas final {
   void SyncSilently(Session& session);
   // REPLCONF ACK `offset`. Requires: it is a replica.
   void Acknowledged(Session& session, int64_t offset);
+
+  // --- the stream of a master that this server follows (replicas_relaying.cc); also in a command
+  // From here on it is the master's: it stands where it is until bytes come.
+  void BeginRelaying();
+  // All data are those of this place in the stream of that id: a full sync. Replicas begin anew.
+  void AdoptHistory(std::string id, int64_t offset);
+  // The master goes on where this server is, under that id. Replicas of another one come again.
+  void GoOnAs(std::string_view id);
+  // The master's next bytes, which have been applied; and how what follows is to be read.
+  void Relay(std::string_view bytes, const StreamReading& reading);
+  // How it is to be read where it begins here.
+  void NoteReading(const StreamReading& reading);
+  // Whose words this server sends, and since when.
+  StreamOrigin origin() const;
+  // This server is a master, and its history another one from here on. Replicas come again.
+  void EndRelaying();
 
   // --- WAIT
   // Up to which turn so many replicas have everything; TurnGate::kNoTurn: there are not so many.
@@ -131,6 +148,8 @@ class Replicas final {
   void OpenStream();
   void BeginWantedSync();
   void CloseIdleStream();
+  void CloseStream();
+  void DropAll();
   Replica& Adopt(Session& session);
   void Continue(Session& session, Replica& replica, int64_t offset);
   void AwaitImage(Session& session, Replica& replica);
@@ -176,6 +195,8 @@ class Replicas final {
   uint64_t sent_bytes_ = 0;  // to replicas
   int64_t pinged_ms_ = 0;
   int64_t deserted_ms_ = -1;  // since then there is no replica; -1: there is one, or no stream
+  std::optional<StreamReading> reading_;  // of a stream that is relayed
+  int64_t kind_since_ = 0;                // the first byte of that kind that is known to be
   bool wants_acks_ = false;
   bool wants_sync_ = false;  // one came that may have its image at once
 };

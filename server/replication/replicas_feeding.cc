@@ -57,7 +57,12 @@ void Replicas::ImageBegun(uint64_t sync) {
   const int64_t end = stream_.end();
   ForEach([&](Session& session, Replica& replica) {
     if (replica.sync != sync || replica.phase != ReplicaPhase::kWaits) return;
-    if (!replica.is_silent) Say(session, Concat("+FULLRESYNC ", ids_.id(), " ", end, "\r\n"));
+    // A Sluice is told, too, what it cannot know of a stream that does not begin here.
+    const bool is_told = replica.is_sluice && reading_;
+    if (!replica.is_silent) {
+      Say(session, Concat("+FULLRESYNC ", ids_.id(), " ", end,
+                          is_told ? Concat(" ", ReadingText(*reading_)) : std::string(), "\r\n"));
+    }
     if (replica.takes_eof && !replica.is_silent && on_.config.settings().repl_diskless_sync)
       replica.end_mark = NewId(on_.host);
     replica.place.emplace(*stream_.backlog(), end + 1);
@@ -94,7 +99,11 @@ void Replicas::FeedAll() {
 // What was told so far becomes bytes of the backlog, and the files may say so.
 void Replicas::TakeFromStream() {
   stream_.EndTurn();
-  on_.state.stream = StreamPosition{.id = *ReplicationId::Of(ids_.id()), .offset = stream_.end()};
+  on_.state.stream =
+      StreamPosition{.id = *ReplicationId::Of(ids_.id()),
+                     .offset = stream_.end(),
+                     .db = reading_ ? reading_->db : StreamPosition::kUnknownDatabase,
+                     .reading = reading_};
 }
 
 // Puts one more piece into its output. False: it has no room, or there is none at hand.

@@ -10,10 +10,19 @@
 namespace sluice {
 
 void ReplicationStream::Open(size_t backlog_size) {
-  assert(!is_open() && !effects_.in_command());
+  assert(!is_open());
   backlog_.emplace(backlog_size, end_);
   sink_.Restart();
-  effects_.set_sink(kToStream, &sink_);
+  if (!is_relayed_) effects_.set_sink(kToStream, &sink_);
+}
+
+void ReplicationStream::SetRelayed(bool on) {
+  if (on == is_relayed_) return;
+  EndTurn();
+  is_relayed_ = on;
+  if (!is_open()) return;
+  sink_.Restart();
+  effects_.set_sink(kToStream, on ? nullptr : &sink_);
 }
 
 void ReplicationStream::Close() {
@@ -32,6 +41,7 @@ void ReplicationStream::EndTurn() {
 // Behind what this turn has told so far, as a replica that acknowledges it has all of that.
 void ReplicationStream::Say(std::string_view bytes) {
   assert(is_open());
+  if (is_relayed_) return;
   EndTurn();
   backlog_->Append(bytes);
 }

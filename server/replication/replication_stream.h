@@ -5,6 +5,9 @@
 //   effects → StreamSink → (end of a turn) → Backlog → BacklogReader of each replica
 //
 // What the server itself says in it stands between two turns' effects, and never inside a group.
+//
+// A server that follows a master relays that one's stream: its bytes come as they are (Relay), and
+// neither its own effects nor its own words are part of it.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +33,19 @@ class ReplicationStream {
   ReplicationStream(const ReplicationStream&) = delete;
   ReplicationStream& operator=(const ReplicationStream&) = delete;
 
-  // From here on effects are part of it. Requires: it is closed, and no command is running.
+  // From here on effects are part of it, or relayed bytes. Requires: it is closed, and the running
+  // command, if any, has nothing half told (Effects::TellSoFar).
   void Open(size_t backlog_size);
-  // Its end stays, the bytes go. Requires: the backlog has no readers, no command is running.
+  // Its end stays, the bytes go. Requires: the backlog has no readers, and as Open.
   void Close();
   bool is_open() const { return backlog_.has_value(); }
+
+  // It is another server's from here on, or this one's, which then begins with database and clock.
+  // Requires: as Open.
+  void SetRelayed(bool on);
+  bool is_relayed() const { return is_relayed_; }
+  // The next bytes of the other's. Requires: it is open and relayed.
+  void Relay(std::string_view bytes) { backlog_->Append(bytes); }
 
   // The offset of its last byte, that of the effects of this turn left out; 0: there was none. Not
   // below what it was, but for the history of another master.
@@ -53,7 +64,7 @@ class ReplicationStream {
   // has been called in this turn.
   void BeginFullSync() { sink_.Restart(); }
 
-  // --- what the server says. All require: is_open().
+  // --- what the server says; nothing in a stream that is relayed. All require: is_open().
   void Ping();        // every repl-ping-replica-period; in lower case, as Redis does
   void AskForAcks();  // REPLCONF GETACK *
   void TellTime();    // the heartbeat to Sluices
@@ -69,6 +80,7 @@ class ReplicationStream {
   StreamSink sink_;
   std::optional<Backlog> backlog_;
   int64_t end_ = 0;  // while it is closed
+  bool is_relayed_ = false;
 };
 
 }  // namespace sluice

@@ -79,6 +79,8 @@ void SnapshotWriter::WriteStream(const StreamPosition& stream) {
   writer_.Aux(kRdbStreamDbField, Int64Text(std::max(stream.db, 0)));
   writer_.Aux(kRdbStreamIdField, stream.id.text());
   writer_.Aux(kRdbStreamOffsetField, Int64Text(stream.offset));
+  if (stream.reading && !style_.for_redis)
+    writer_.Aux(kRdbStreamReadingField, ReadingText(*stream.reading));
 }
 
 void SnapshotWriter::WriteAll() {

@@ -3,6 +3,7 @@
 // server that starts from them can tell which replicas have all that it has:
 //
 //   #REPL:<id> <offset>\r\n                   in the log, before the mark of a turn: as of its end
+//   #REPL:<id> <offset> <how to read on>\r\n   the same of a stream that the server follows
 //   repl-stream-db, repl-id, repl-offset      AUX fields of an RDB file, as Redis writes and reads
 //                                             them: as of the file's instant
 //
@@ -34,12 +35,40 @@ class ReplicationId {
   std::array<char, kBytes> digits_;
 };
 
+// The maker of a stream's words. A redis-server that stands between passes all of a Sluice's on,
+// but has given out data before that lack what Redis cannot hold.
+enum class StreamKind : uint8_t { kOfRedis, kOfSluice, kOfSluiceThroughRedis };
+
+// How a stream is to be read from a position on: what it has said before, and does not say again.
+struct StreamReading {
+  StreamKind kind = StreamKind::kOfRedis;
+  int db = 0;                             // selected
+  std::optional<int64_t> unix_offset_ms;  // of a Sluice: by which its moments are written
+  int64_t told_ms = 0;                    // the engine time that it has told last; 0: none
+  bool operator==(const StreamReading&) const = default;
+};
+
+// In words: "3 sluice 1700000000000 5000".
+std::string ReadingText(const StreamReading& reading);
+// Null: the text is not what ReadingText writes.
+std::optional<StreamReading> ReadReading(std::string_view text);
+
+// The maker of a stream's words from an offset on; before that it is what it was.
+struct StreamOrigin {
+  StreamKind kind = StreamKind::kOfRedis;
+  int64_t from = 0;
+  bool operator==(const StreamOrigin&) const = default;
+};
+std::string OriginText(const StreamOrigin& origin);  // "sluice 17"
+std::optional<StreamOrigin> ReadOrigin(std::string_view text);
+
 struct StreamPosition {
   static constexpr int kUnknownDatabase = -1;
 
   ReplicationId id;
   int64_t offset = 0;         // bytes of the stream that lie before it
   int db = kUnknownDatabase;  // which the stream has selected there; the log does not tell
+  std::optional<StreamReading> reading = std::nullopt;  // of a stream that is followed
   bool operator==(const StreamPosition&) const = default;
 };
 
@@ -54,6 +83,8 @@ std::optional<StreamPosition> ReadStreamLine(std::string_view line);
 inline constexpr std::string_view kRdbStreamDbField = "repl-stream-db";
 inline constexpr std::string_view kRdbStreamIdField = "repl-id";
 inline constexpr std::string_view kRdbStreamOffsetField = "repl-offset";
+// Our own: ReadingText of a stream that is followed.
+inline constexpr std::string_view kRdbStreamReadingField = "sluice-stream";
 
 // Gathers the fields of a file. One that is malformed counts as missing, as it does to Redis.
 class StreamFields {
@@ -67,6 +98,7 @@ class StreamFields {
   std::optional<ReplicationId> id_;
   std::optional<int64_t> offset_;
   std::optional<int64_t> db_;
+  std::optional<StreamReading> reading_;
 };
 
 }  // namespace sluice

@@ -15,7 +15,8 @@ from smoke import Chosen, run_tests  # noqa: E402
 REDIS_CONF = pathlib.Path("/etc/redis/redis.conf")  # Debian's
 # Lines that a server refuses, each with words of the sentence.
 REFUSED = {
-    "replicaof 10.0.0.1 6379": "it follows no master yet",
+    "replicaof 10.0.0.1": "wrong number of arguments",
+    "cluster-enabled yes": "it is not part of a cluster",
     "loadmodule /usr/lib/x.so": "it loads no modules",
     "port x": "argument couldn't be parsed into an integer",
     "nonsense 1": "Bad directive",
@@ -29,7 +30,7 @@ REFUSED = {
     "aclfile /does/not/exist": "No such file or directory",
     "tls-port 6390": "tls-cert-file",
 }
-TAKEN = ["replicaof no one", "slaveof NO ONE", "rename-command SYNC \"\"", "rename-command CONFIG hidden",
+TAKEN = ["replicaof no one", "replicaof 10.0.0.1 6379", "slaveof NO ONE", "rename-command SYNC \"\"", "rename-command CONFIG hidden",
          "user bob on >secret ~app:* +@read", "maxmemory 100mb", "save 900 1"]
 
 

@@ -1,6 +1,7 @@
-// The replication family, as a server answers that follows no master: what it is, and how many
-// replicas have what was written. sync.cc has what replicas say.
+// The replication family: whom the server follows, what it is, and how many replicas have what was
+// written. sync.cc has what replicas say.
 //
+//   > REPLICAOF 10.0.0.7 6379     OK, and its data become those of that server
 //   > WAIT 1 100          1, as soon as a replica has it; 0 after 100 ms: none had
 //   > WAITAOF 1 0 0       [1, 0] as soon as this server's log has everything on disk
 
@@ -15,14 +16,48 @@
 #include "server/commit/turn_gate.h"
 #include "server/commit/turn_waits.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/engine/client_lines.h"
+#include "server/following/following.h"
 #include "server/log/log_service.h"
 #include "server/replication/replicas.h"
 
 namespace sluice {
 namespace {
 
+// In Redis's words.
+std::string_view StateWord(LinkState state) {
+  switch (state) {
+    case LinkState::kOff:
+      return "none";
+    case LinkState::kConnect:
+      return "connect";
+    case LinkState::kConnecting:
+      return "connecting";
+    case LinkState::kHandshake:
+      return "handshake";
+    case LinkState::kTransfer:
+    case LinkState::kLoading:
+      return "sync";
+    case LinkState::kConnected:
+      return "connected";
+  }
+  return "unknown";
+}
+
+// The form of a replica's answer: its master, how far the link is, the offset that is applied.
+void RoleOfReplica(CommandCall& call) {
+  const Following& following = call.part<Following>();
+  call.reply.Array(5);
+  call.reply.Bulk("slave");
+  call.reply.Bulk(following.link().host());
+  call.reply.Integer(following.link().port());
+  call.reply.Bulk(StateWord(following.link().state()));
+  call.reply.Integer(following.applied());
+}
+
 // The form of a master's answer: the word, the offset, and who follows: address, port, what it has.
 void Role(CommandCall& call) {
+  if (call.part<Following>().is_on()) return RoleOfReplica(call);
   const Replicas& replicas = call.part<Replicas>();
   call.reply.Array(3);
   call.reply.Bulk("master");
@@ -68,6 +103,12 @@ uint32_t WantedReplicas(int64_t wanted) {
 //   WAIT 0 -1  → -ERR timeout is negative
 void Wait(CommandCall& call) {
   ArgReader args(call.args);
+  if (call.part<Following>().is_on()) {
+    return call.reply.Error(
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if "
+        "a replica is configured to be writable (which is not the default) writes to replicas are "
+        "just local and are not propagated.");
+  }
   const int64_t wanted = args.Int();
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
@@ -125,14 +166,43 @@ void WaitAof(CommandCall& call) {
                                       }});
 }
 
-// NO ONE is OK, though it changes nothing: clients promote a server to be sure that it is a master.
+// --- REPLICAOF
+
+void LogRequest(const CommandCall& call, std::string_view what) {
+  call.part<Host>().Log(LogLevel::kNotice,
+                        Concat(what, " (user request from '",
+                               call.part<ClientLines>().Describe(call.client, {}), "')"));
+}
+
+void BecomeMaster(CommandCall& call) {
+  Following& following = call.part<Following>();
+  if (following.is_on()) {
+    following.BeMaster();
+    LogRequest(call, "MASTER MODE enabled");
+  }
+  call.reply.Ok();
+}
+
+// NO ONE is OK for a master, too: clients promote a server to be sure that it is one.
 //   REPLICAOF host x  → -ERR Invalid master port
 void ReplicaOf(CommandCall& call) {
   constexpr int64_t kPortMax = 65535;
-  if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return call.reply.Ok();
+  if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return BecomeMaster(call);
+  if (call.client.kind == SessionKind::kReplica)
+    return call.reply.Error("ERR Command is not valid when client is a replica.");
   const std::optional<int64_t> port = ParseInt64(call.args[2]);
   if (!port || *port < 0 || *port > kPortMax) return call.reply.Error("ERR Invalid master port");
-  call.reply.Error("ERR Sluice does not replicate: it is a master, and stays one");
+  Following& following = call.part<Following>();
+  const std::string_view host = call.args[1];
+  if (following.Follows(host, *port)) {
+    call.part<Host>().Log(LogLevel::kNotice,
+                          "REPLICAOF would result into synchronization with the master we are "
+                          "already connected with. No operation performed.");
+    return call.reply.Status("OK Already connected to specified master");
+  }
+  following.Follow(std::string(host), *port);
+  LogRequest(call, Concat("REPLICAOF ", host, ":", *port, " enabled"));
+  call.reply.Ok();
 }
 
 // REPLICAOF and its older name differ in their words alone.
@@ -145,7 +215,7 @@ constexpr CommandRow ReplicaOfRow(std::string_view name) {
           .since = "5.0.0",
           .complexity = "O(1)",
           .usage = "args=<host-port=<host port:integer> | no-one=<NO ONE>>",
-          .summary = "Follow another server, which is refused, or none."};
+          .summary = "Follow another server, or none."};
 }
 
 // The older name, with the versions of its own.
@@ -168,7 +238,7 @@ constexpr CommandRow kReplicationRows[] = {
      .group = "server",
      .since = "2.8.12",
      .complexity = "O(1)",
-     .summary = "Whether the server is a master or a replica: always a master."},
+     .summary = "Whether the server is a master or a replica, and of whom."},
     SlaveOfRow(),
     {.name = "WAIT",
      .arity = 3,

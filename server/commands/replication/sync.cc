@@ -15,6 +15,7 @@
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
+#include "server/config/follow_state.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/replication/replicas.h"
 
@@ -78,12 +79,19 @@ bool SetFilter(CommandCall& call, std::string_view value) {
 // Valkey's; nothing depends on it.
 bool PassOver(CommandCall&, std::string_view) { return true; }
 
+// A Sluice that follows asks whose words it is about to be sent, and from which offset on.
+bool TellOrigin(CommandCall& call, std::string_view) {
+  call.reply.Status(OriginText(call.part<Replicas>().origin()));
+  return false;
+}
+
 constexpr struct {
   std::string_view word;
   ConfWord read;
 } kConfWords[] = {
-    {"LISTENING-PORT", SetPort}, {"IP-ADDRESS", SetAddress},     {"CAPA", SetAbility},
-    {"RDB-ONLY", SetImageAlone}, {"RDB-FILTER-ONLY", SetFilter}, {"VERSION", PassOver},
+    {"LISTENING-PORT", SetPort},   {"IP-ADDRESS", SetAddress},     {"CAPA", SetAbility},
+    {"RDB-ONLY", SetImageAlone},   {"RDB-FILTER-ONLY", SetFilter}, {"VERSION", PassOver},
+    {"SLUICE-STREAM", TellOrigin},
 };
 
 // ACK `offset`. No answer follows, whoever sends it. Words behind the offset, as 7.2's FACK, are
@@ -125,8 +133,16 @@ bool MaySync(CommandCall& call) {
   return false;
 }
 
+// A replica whose own link is down has nothing that would go on.
+bool HasStream(CommandCall& call) {
+  const FollowState& state = call.part<FollowState>();
+  if (!state.is_on || state.is_link_up) return true;
+  call.reply.Error("NOMASTERLINK Can't SYNC while not connected with my master");
+  return false;
+}
+
 void PSync(CommandCall& call) {
-  if (!MaySync(call)) return;
+  if (!MaySync(call) || !HasStream(call)) return;
   if (call.args.size() > 3 && IsWord(call.args[3], "FAILOVER")) {
     call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master.");
     return;
@@ -137,7 +153,7 @@ void PSync(CommandCall& call) {
 }
 
 void Sync(CommandCall& call) {
-  if (MaySync(call)) call.part<Replicas>().SyncSilently(call.client);
+  if (MaySync(call) && HasStream(call)) call.part<Replicas>().SyncSilently(call.client);
 }
 
 constexpr CommandRow kSyncRows[] = {

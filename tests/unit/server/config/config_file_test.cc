@@ -79,7 +79,10 @@ constexpr TextCase kTexts[] = {
     {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
     {"databases 0", "argument must be between 1 and 256 inclusive"},
     {"save 3600 1 5", "Invalid save parameters"},
-    {"replicaof 10.0.0.1 6379", "Sluice takes no other value than \"\": it follows no master yet"},
+    {"replicaof 10.0.0.1 6379\nslaveof ::1 0\n", ""},
+    {"replicaof 10.0.0.1", "wrong number of arguments"},
+    {"replicaof 10.0.0.1 x", "Invalid master port"},
+    {"replicaof 10.0.0.1 65536", "Invalid master port"},
     {"user", "Bad directive or wrong number of arguments"},
     {"rename-command FLUSHALL", "Bad directive or wrong number of arguments"},
     {"loadmodule x.so", "Sluice does not take this: it loads no modules"},
@@ -102,7 +105,7 @@ TEST_F(ConfigFile, SaysWhatIsWrongAndWhere) {
 TEST_F(ConfigFile, GathersFaultsAndGoesOn) {
   Write("more.conf", "io-threads 4\nport x\n");
   const std::string path =
-      Write("u.conf", "foo bar\nreplicaof a 1\ninclude /etc/more.conf\ntimeout 7\n");
+      Write("u.conf", "foo bar\nreplicaof a\ninclude /etc/more.conf\ntimeout 7\n");
   Config config(disk_);
   config.GatherFaults();
   EXPECT_EQ(config.LoadFile(path), "");

@@ -1,0 +1,239 @@
+// See following.h. Log lines are Redis's.
+#include "server/following/following.h"
+
+#include <cassert>
+#include <utility>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
+#include "server/log/log_service.h"
+
+namespace sluice {
+
+Following::Following(const Uses& uses)
+    : on_(uses),
+      link_(uses.link, *this),
+      player_(uses.player,
+              {.whole =
+                   [this](std::string_view bytes) { on_.replicas.Relay(bytes, player_.reading()); },
+               .asks_for_ack = [this] { owes_ack_ = true; },
+               .time = [this](int64_t engine_ms) { on_.time.Heartbeat(engine_ms); },
+               .clock = [this](const LogClock& clock) { on_.time.ClockChanged(clock); }}) {}
+
+// --- roles
+
+void Following::Start() {
+  if (on_.config.settings().replicaof.host.empty()) return;
+  Begin();
+  const Settings::Master master = on_.config.settings().replicaof;
+  link_.Follow(master.host, static_cast<int>(master.port));
+}
+
+void Following::FilesLoaded(const std::optional<StreamPosition>& loaded) {
+  if (!is_on()) return;
+  has_place_ = loaded.has_value();
+  reading_ = loaded ? loaded->reading : std::nullopt;
+}
+
+void Following::Follow(std::string host, int64_t port) {
+  if (!is_on()) {
+    UnblockAll();
+    Begin();
+    has_place_ = !on_.loader.busy();  // of its own history
+    reading_.reset();
+  }
+  on_.config.SetMaster({.host = host, .port = port});
+  SetUp(false);
+  GiveImageUp();
+  on_.time.NewMaster();
+  link_.Follow(std::move(host), static_cast<int>(port));
+}
+
+void Following::Begin() {
+  on_.state.is_on = true;
+  on_.flags.Raise(SlowPathFlags::kFollowing);
+  on_.standstill.Begin(Standstill::kFollowing, on_.clock.now());
+  on_.replicas.BeginRelaying();
+}
+
+void Following::BeMaster() {
+  if (!is_on()) return;
+  link_.Stop();
+  SetUp(false);
+  GiveImageUp();
+  on_.config.SetMaster({});
+  on_.state.is_on = false;
+  on_.flags.Lower(SlowPathFlags::kFollowing);
+  has_place_ = false;
+  owes_ack_ = false;
+  on_.replicas.EndRelaying();
+  on_.time.Promoted();
+  on_.log.Promoted();
+  on_.standstill.End(Standstill::kFollowing);
+}
+
+// One whose loading has begun goes on to its end.
+void Following::GiveImageUp() {
+  if (!on_.loader.busy() || !on_.loader.Cancel()) return;
+  on_.config.disk().Remove(std::exchange(image_path_, {}));
+}
+
+bool Following::Follows(std::string_view host, int64_t port) const {
+  const Settings::Master& master = on_.config.settings().replicaof;
+  return is_on() && IsSameInAnyCase(master.host, host) && master.port == port;
+}
+
+// On a replica nothing happens that they could wait for.
+void Following::UnblockAll() {
+  std::vector<Session*> blocked;
+  on_.clients.ForEach([&blocked](Session& session) {
+    if (session.blocked) blocked.push_back(&session);
+  });
+  for (Session* const session : blocked) {
+    on_.blocked_clients.Refuse(*session,
+                               "UNBLOCKED force unblock from blocking operation, instance state "
+                               "changed (master -> replica?)");
+    on_.clients.Close(*session, CloseMode::kAfterReply);
+  }
+}
+
+// --- the link
+
+std::optional<Introduction::Place> Following::PlaceWanted() {
+  if (!has_place_) return std::nullopt;
+  return Introduction::Place{.id = on_.replicas.ids().id(), .offset = on_.replicas.stream().end()};
+}
+
+bool Following::MayConnect() const { return !on_.log.loading() && !on_.loader.busy(); }
+
+// This server has kept what the stream has said before a position, or the master says it
+// again where it has begun to make the stream itself.
+bool Following::IsReadingKnown() const {
+  return reading_ || (link_.origin() && on_.replicas.stream().end() + 1 == link_.origin()->from);
+}
+
+void Following::GoOn(const Agreement& agreement) {
+  if (!IsReadingKnown()) {
+    has_place_ = false;
+    return link_.Drop(
+        "the files do not tell how the master's stream goes on: all data are asked "
+        "for");
+  }
+  on_.replicas.GoOnAs(agreement.id.empty() ? on_.replicas.ids().id() : agreement.id);
+  StreamBegins(reading_.value_or(StreamReading{}));
+}
+
+void Following::TakeImage(const std::string& path, const Agreement& agreement) {
+  image_path_ = path;
+  on_.loader.Begin({.path = path,
+                    .made_ms = image_made_ms_,
+                    .slice = [this] { link_.KeepAwake(); },
+                    .done =
+                        [this, agreement](const FullSyncOutcome& outcome) {
+                          on_.config.disk().Remove(std::exchange(image_path_, {}));
+                          ImageLoaded(outcome, agreement);
+                        }});
+}
+
+void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement) {
+  if (!outcome.fault.empty()) {
+    has_place_ = has_place_ && outcome.kept_old_data;
+    Log(LogLevel::kWarning,
+        Concat("Failed trying to load the MASTER synchronization DB from disk: ", outcome.fault));
+    return link_.Loaded(/*is_whole=*/false);
+  }
+  if (outcome.facts.is_of_sluice) on_.time.FullSync(image_made_ms_);
+  const StreamReading reading = ReadingOf(outcome, agreement);
+  has_place_ = !agreement.is_silent;
+  on_.replicas.AdoptHistory(agreement.id, agreement.offset);
+  StreamBegins(reading);
+  PlayScripts(outcome.facts.scripts);
+  link_.Loaded(/*is_whole=*/true);
+  owes_ack_ = true;
+}
+
+// A Redis before 7 names them by their digests in its stream.
+void Following::PlayScripts(const std::vector<std::string>& scripts) {
+  Session* const session = link_.session();
+  for (const std::string& script : scripts) {
+    const std::string_view words[] = {"SCRIPT", "LOAD", script};
+    if (session) player_.PlayBeside(*session, words);
+  }
+}
+
+StreamReading Following::ReadingOf(const FullSyncOutcome& outcome,
+                                   const Agreement& agreement) const {
+  StreamReading reading;
+  if (agreement.reading) return *agreement.reading;
+  if (outcome.facts.stream && outcome.facts.stream->db >= 0) reading.db = outcome.facts.stream->db;
+  if (link_.is_with_sluice()) reading.kind = StreamKind::kOfSluice;
+  return reading;
+}
+
+void Following::StreamBegins(const StreamReading& reading) {
+  reading_ = reading;
+  player_.Begin(reading);
+  player_.SetOrigin(link_.origin());
+  on_.replicas.NoteReading(reading);
+  SetUp(true);
+}
+
+void Following::LinkLost() {
+  SetUp(false);
+  owes_ack_ = false;
+}
+
+void Following::SetUp(bool is_up) {
+  if (!is_up && on_.state.is_link_up) reading_ = player_.reading();
+  on_.state.is_link_up = is_up;
+}
+
+// --- the stream
+
+bool Following::Play(Session& session, Args words, std::string_view bytes) {
+  if (!link_.is_link(session)) return true;
+  link_.Heard();
+  switch (player_.Play(session, words, bytes, on_.replicas.stream().end())) {
+    case StreamPlayer::Outcome::kWaits:
+      return false;
+    case StreamPlayer::Outcome::kPlayed:
+      owes_ack_ |= link_.is_with_sluice();
+      return true;
+    case StreamPlayer::Outcome::kFault:
+      ProtocolError(player_.fault());
+      return true;
+  }
+  return true;
+}
+
+void Following::ProtocolError(std::string_view error) {
+  const std::string line = Concat("the stream of the master ", link_.host(), ":", link_.port(),
+                                  " makes no sense behind offset ", on_.replicas.stream().end(),
+                                  ": ", error, "; all data are asked for");
+  has_place_ = false;  // where the next bytes would lie is not known
+  link_.Drop(line);
+}
+
+void Following::Acknowledge() {
+  owes_ack_ = false;
+  link_.Acknowledge(on_.replicas.stream().end());
+}
+
+void Following::EverySecond() {
+  link_.EverySecond();
+  if (link_.state() == LinkState::kConnected) Acknowledge();
+}
+
+int64_t Following::applied() const {
+  return link_.state() == LinkState::kConnected ? on_.replicas.stream().end() : -1;
+}
+
+int64_t Following::received() const {
+  const Session* const session = link_.session();
+  const bool is_stream = session && link_.state() == LinkState::kConnected;
+  const int64_t waiting = is_stream ? static_cast<int64_t>(session->pending.view().size()) : 0;
+  return on_.replicas.stream().end() + waiting;
+}
+
+}  // namespace sluice

@@ -1,0 +1,126 @@
+// Following: this server as a replica. It joins what a replica consists of: the link to the master
+// (MasterLink), the data of a full sync (FullSyncLoader), the stream (StreamPlayer), and what this
+// server's own replicas are sent of it (Replicas).
+//
+//   REPLICAOF host port ─ Follow ─> link ─┬─ image ─ loader ─┐
+//                                         └─ +CONTINUE ──────┴─ Play, Play, ... ─ ACK
+//   REPLICAOF NO ONE ─ BeMaster ─> the history parts, and clients may write
+//
+// Where the data stand in the master's stream is one offset, Replicas' end of the stream: what has
+// been applied is in it, and nothing else. With it the link goes on where it was, unless data and
+// offset may have come apart: then a full sync is asked for.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "server/clients/clients.h"
+#include "server/config/config.h"
+#include "server/config/follow_state.h"
+#include "server/core/slow_path_flags.h"
+#include "server/core/standstill.h"
+#include "server/following/full_sync_loader.h"
+#include "server/following/master_link.h"
+#include "server/following/master_time.h"
+#include "server/following/stream_player.h"
+#include "server/replication/replicas.h"
+#include "server/waiting/blocked_clients.h"
+
+namespace sluice {
+
+class Following final : private LinkFollower {
+ public:
+  // The parts that it works with; all of them outlive it.
+  struct Uses {
+    Config& config;
+    const TurnClock& clock;
+    Clients& clients;
+    BlockedClients& blocked_clients;
+    Standstill& standstill;
+    SlowPathFlags& flags;
+    FollowState& state;
+    LogService& log;
+    Replicas& replicas;
+    FullSyncLoader& loader;
+    MasterTime& time;
+    MasterLink::Uses link;
+    StreamPlayer::Uses player;
+  };
+  explicit Following(const Uses& uses);
+
+  // --- roles
+  // `replicaof` in the file, before anything is loaded.
+  void Start();
+  // The files were loaded, as of this place in the master's stream, if they say so.
+  void FilesLoaded(const std::optional<StreamPosition>& loaded);
+  // Another server is followed from here on. In a command, or between two.
+  void Follow(std::string host, int64_t port);
+  // None is. Nothing where none was.
+  void BeMaster();
+  bool is_on() const { return on_.state.is_on; }
+  // It follows that one already.
+  bool Follows(std::string_view host, int64_t port) const;
+
+  // --- turns
+  // A request that the master's link has brought; `bytes` are its own. False: it has to wait, and
+  // is shown again.
+  bool Play(Session& session, Args words, std::string_view bytes);
+  // The master has sent something that is no request.
+  void ProtocolError(std::string_view error);
+  // Before outputs are sent.
+  void EndTurn() {
+    if (owes_ack_) [[unlikely]]
+      Acknowledge();
+  }
+  void EverySecond();
+  void TimeShifted(int64_t ms) { link_.TimeShifted(ms); }
+
+  // --- as it is seen
+  const MasterLink& link() const { return link_; }
+  // The offset of the last byte that has been applied; -1: the link is down.
+  int64_t applied() const;
+  // And that of the last byte that has come.
+  int64_t received() const;
+  bool is_syncing() const {
+    return link_.state() == LinkState::kTransfer || link_.state() == LinkState::kLoading;
+  }
+
+ private:
+  // --- LinkFollower
+  std::optional<Introduction::Place> PlaceWanted() override;
+  bool MayConnect() const override;
+  void FullSyncBegins() override { image_made_ms_ = on_.loader.OwnMs(); }
+  void GoOn(const Agreement& agreement) override;
+  void TakeImage(const std::string& path, const Agreement& agreement) override;
+  void LinkLost() override;
+  void TakeOverRefused(std::string_view why) override { static_cast<void>(why); }
+
+  void Begin();
+  void GiveImageUp();
+  void UnblockAll();
+  bool IsReadingKnown() const;
+  void ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement);
+  void PlayScripts(const std::vector<std::string>& scripts);
+  StreamReading ReadingOf(const FullSyncOutcome& outcome, const Agreement& agreement) const;
+  void TellOrigin();
+  void StreamBegins(const StreamReading& reading);
+  void Acknowledge();
+  void SetUp(bool is_up);
+  void Log(LogLevel level, std::string_view line) const { on_.link.host.Log(level, line); }
+
+  const Uses on_;
+  MasterLink link_;
+  StreamPlayer player_;
+  // The data are those of a stream at Replicas' end of it.
+  bool has_place_ = false;
+  std::optional<StreamReading> reading_;  // there; null: it is not known
+  int64_t image_made_ms_ = 0;
+  std::string image_path_;  // of the image that is being loaded; empty: none is
+  bool owes_ack_ = false;
+};
+
+}  // namespace sluice

@@ -1,0 +1,69 @@
+// ImageFile: the image of a full sync, written to a temporary file by the worker of snapshots while
+// more of it comes. Few bytes wait for the disk: who has no room is to read no further until
+// it is told.
+//
+//   file.Append(bytes) ... file.End()      on_progress is called as pieces are written
+//   if (file.is_written()) load(file.path())
+//
+// The file stays when it is written; who has it then removes it. One that is given up goes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "server/clients/background.h"
+#include "storage/disk.h"
+
+namespace sluice {
+
+class ImageFile {
+ public:
+  // So much waits for the worker: some pieces of a size that is worth a job.
+  static constexpr size_t kWaitingBytesMax = 4 * 1024 * 1024;
+  static constexpr size_t kPieceBytes = 256 * 1024;
+
+  // Nobody else uses `path`, which is absolute. Disk and worker outlive the file. `on_progress` is
+  // called on the loop, maybe from within Append or End, and may destroy the ImageFile.
+  ImageFile(Disk& disk, Background& background, std::string path,
+            std::function<void()> on_progress);
+  ~ImageFile();
+  ImageFile(const ImageFile&) = delete;
+
+  bool has_room() const { return waiting_.size() < kWaitingBytesMax; }
+  // Where the next bytes go; Append tells that they are there.
+  std::string& waiting() { return waiting_; }
+  void Append();
+  // No more comes.
+  void End();
+
+  const std::string& path() const { return work_->path; }
+  bool is_written() const { return is_ended_ && !is_writing_ && waiting_.empty() && fault() == 0; }
+  int fault() const { return fault_; }  // an errno; 0: none
+
+ private:
+  // The worker has it.
+  struct Work {
+    Disk& disk;
+    std::string path;
+    std::unique_ptr<DiskFile> file;  // null: not made yet
+
+    int Append(std::string_view bytes);
+  };
+
+  void WriteWaiting();
+  void Written(int fault);
+
+  Background& background_;
+  const std::function<void()> on_progress_;
+  const std::shared_ptr<Work> work_;
+  const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // false: it is gone
+  std::string waiting_;
+  bool is_writing_ = false;
+  bool is_ended_ = false;
+  int fault_ = 0;
+};
+
+}  // namespace sluice

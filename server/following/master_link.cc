@@ -1,0 +1,353 @@
+// See master_link.h. Log lines are Redis's, as its tests and operators wait for them.
+#include "server/following/master_link.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "protocol/request_writer.h"
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+
+namespace sluice {
+namespace {
+
+constexpr int64_t kSecondMs = 1000;
+
+// As Redis: with the server's own certificate, and any of its authorities' will do, whatever name
+// it is for.
+TlsWords TlsWordsOf(const Settings& settings) {
+  return {.on = true,
+          .authority_file = settings.tls_ca_cert_file,
+          .authority_folder = settings.tls_ca_cert_dir,
+          .certificate_file = settings.tls_cert_file,
+          .key_file = settings.tls_key_file,
+          .any_name = true,
+          .key_password = settings.tls_key_file_pass};
+}
+
+}  // namespace
+
+MasterLink::MasterLink(const Uses& uses, LinkFollower& follower) : on_(uses), follower_(follower) {}
+
+MasterLink::~MasterLink() { on_.links.Close(*this); }
+
+void MasterLink::Follow(std::string host, int port) {
+  GiveUp();
+  host_ = std::move(host);
+  port_ = port;
+  state_ = LinkState::kConnect;
+  down_since_ms_ = now_ms();
+  next_try_ms_ = faults_ = 0;
+  Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
+  Connect();
+}
+
+void MasterLink::Stop() {
+  GiveUp();
+  host_.clear();
+  port_ = 0;
+  state_ = LinkState::kOff;
+}
+
+// --- opening
+
+LinkTarget MasterLink::Target() const {
+  const Settings& settings = on_.config.settings();
+  LinkTarget target{.host = host_,
+                    .port = port_,
+                    .source_address = settings.bind_source_addr,
+                    .timeout_ms = settings.repl_timeout * kSecondMs};
+  if (settings.tls_replication) target.tls = TlsWordsOf(settings);
+  return target;
+}
+
+void MasterLink::Connect() {
+  if (!follower_.MayConnect() || now_ms() < next_try_ms_) return;
+  const Fault fault = on_.links.Open(Target(), *this);
+  if (fault) {
+    Log(LogLevel::kWarning, Concat("Unable to connect to MASTER: ", fault.sentence()));
+    return;
+  }
+  state_ = LinkState::kConnecting;
+  since_ms_ = now_ms();
+  Log(LogLevel::kNotice, "MASTER <-> REPLICA sync started");
+}
+
+void MasterLink::LinkFailed(std::string_view why) {
+  Log(LogLevel::kWarning, Concat("Error condition on socket for SYNC: ", why));
+  state_ = LinkState::kConnect;
+}
+
+void MasterLink::LinkOpened(Session& session) {
+  Log(LogLevel::kNotice, "Non blocking connect for SYNC fired the event.");
+  session_ = session.id;
+  session.replays = true;
+  state_ = LinkState::kHandshake;
+  since_ms_ = now_ms();
+  handshake_.emplace(Introduce(),
+                     [this](LogLevel level, std::string_view line) { Log(level, line); });
+  std::string out;
+  handshake_->Begin(out);
+  Say(out);
+}
+
+Introduction MasterLink::Introduce() const {
+  const Settings& settings = on_.config.settings();
+  const int64_t own_port = settings.tls_replication ? settings.tls_port : settings.port;
+  return {.user = settings.masteruser,
+          .password = settings.masterauth,
+          .port = settings.replica_announce_port > 0 ? settings.replica_announce_port : own_port,
+          .address = settings.replica_announce_ip,
+          .place = follower_.PlaceWanted(),
+          .takes_over = takes_over_};
+}
+
+// --- what comes
+
+size_t MasterLink::LinkReceived(Session& session, std::string_view bytes) {
+  const bool counts = state_ == LinkState::kHandshake || state_ == LinkState::kTransfer;
+  if (counts) since_ms_ = now_ms();
+  size_t taken = 0;
+  if (state_ == LinkState::kHandshake) taken += TakeAnswers(session, bytes);
+  if (state_ == LinkState::kTransfer) taken += TakeImage(bytes.substr(taken));
+  return taken;
+}
+
+size_t MasterLink::TakeAnswers(Session& session, std::string_view bytes) {
+  std::string out;
+  const size_t taken = handshake_->Take(bytes, out);
+  if (!out.empty()) Say(out);
+  if (handshake_->agreement().kind == Agreement::Kind::kNone) return taken;
+  agreement_ = handshake_->agreement();
+  is_with_sluice_ = handshake_->is_with_sluice();
+  origin_ = handshake_->origin();
+  handshake_.reset();
+  Agreed();
+  if (state_ == LinkState::kConnected) on_.links.Parse(session);
+  return taken;
+}
+
+void MasterLink::Agreed() {
+  const bool took_over = std::exchange(takes_over_, false);
+  switch (agreement_.kind) {
+    case Agreement::Kind::kNone:
+      return;
+    case Agreement::Kind::kContinue:
+      Log(LogLevel::kNotice,
+          "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
+      state_ = LinkState::kConnected;
+      return follower_.GoOn(agreement_);
+    case Agreement::Kind::kFullSync:
+      return BeginTransfer();
+    case Agreement::Kind::kLater:
+      takes_over_ = took_over;
+      return Retry(agreement_.why_not);
+    case Agreement::Kind::kUseless:
+      Retry(agreement_.why_not);
+      return follower_.TakeOverRefused(agreement_.why_not);
+  }
+}
+
+// --- the image
+
+void MasterLink::BeginTransfer() {
+  state_ = LinkState::kTransfer;
+  follower_.FullSyncBegins();
+  reader_ = {};
+  Disk& disk = on_.config.disk();
+  const std::string name =
+      Concat("temp-", on_.clock.now().unix_s(), ".", on_.process_id, ".", ++files_, ".rdb");
+  file_ = std::make_unique<ImageFile>(disk, on_.host.background(), disk.Absolute(name),
+                                      [this] { ImageProgressed(); });
+}
+
+size_t MasterLink::TakeImage(std::string_view bytes) {
+  const bool was_head = reader_.state() == ImageReader::State::kHead;
+  if (!file_->has_room() && !was_head) return 0;
+  const size_t taken = reader_.Take(bytes, file_->waiting());
+  switch (reader_.state()) {
+    case ImageReader::State::kFault:
+      Retry(reader_.fault());
+      return bytes.size();
+    case ImageReader::State::kHead:
+      return taken;
+    case ImageReader::State::kBytes:
+    case ImageReader::State::kEnd:
+      break;
+  }
+  if (was_head) {
+    Log(LogLevel::kNotice,
+        reader_.has_mark()
+            ? std::string("MASTER <-> REPLICA sync: receiving streamed RDB from master with EOF "
+                          "to disk")
+            : Concat("MASTER <-> REPLICA sync: receiving ", reader_.total(),
+                     " bytes from master to disk"));
+  }
+  if (reader_.state() == ImageReader::State::kEnd) {
+    // The stream follows, and stays where it is until the image is loaded.
+    state_ = LinkState::kLoading;
+    file_->End();
+  } else {
+    file_->Append();
+  }
+  return taken;
+}
+
+// A piece is on the disk: there is room for more, or it was the last.
+void MasterLink::ImageProgressed() {
+  if (file_->fault() != 0) {
+    return Retry(
+        Concat("Write error or short write writing to the DB dump file needed for "
+               "MASTER <-> REPLICA synchronization: ",
+               std::strerror(file_->fault())));
+  }
+  if (state_ == LinkState::kLoading && file_->is_written()) {
+    const std::string path = file_->path();
+    file_.reset();
+    return follower_.TakeImage(path, agreement_);
+  }
+  if (Session* const link = session()) on_.links.ReadOn(*link);
+}
+
+void MasterLink::Loaded(bool is_whole) {
+  if (state_ != LinkState::kLoading) return;  // it was lost meanwhile, and goes on from there
+  if (!is_whole) return Drop({});
+  state_ = LinkState::kConnected;
+  since_ms_ = now_ms();
+  if (Session* const link = session()) on_.links.Parse(*link);
+}
+
+// --- the stream
+
+void MasterLink::Acknowledge(int64_t offset) {
+  if (state_ != LinkState::kConnected || agreement_.is_silent) return;
+  const std::string text = Int64Text(offset);
+  const std::string_view words[] = {"REPLCONF", "ACK", text};
+  std::string out;
+  AppendRequest(out, words);
+  Say(out);
+}
+
+void MasterLink::Drop(std::string_view why) {
+  constexpr int64_t kFaultsMax = 5;  // half a minute: each costs the master a full sync
+  Retry(why);
+  faults_ = std::min(faults_ + 1, kFaultsMax);
+  next_try_ms_ = now_ms() + (kSecondMs << faults_);
+}
+
+// --- its end
+
+// The link that is open or being opened goes, and so does a file.
+void MasterLink::GiveUp() {
+  on_.links.Close(*this);
+  session_.reset();
+  handshake_.reset();
+  file_.reset();
+}
+
+// In the next second.
+void MasterLink::Retry(std::string_view why) {
+  if (!why.empty()) Log(LogLevel::kWarning, why);
+  const bool was_up = state_ == LinkState::kConnected || state_ == LinkState::kLoading;
+  GiveUp();
+  state_ = LinkState::kConnect;
+  if (!was_up) return;
+  down_since_ms_ = now_ms();
+  follower_.LinkLost();
+}
+
+void MasterLink::LinkClosed(Session&) {
+  const LinkState was = state_;
+  session_.reset();
+  handshake_.reset();
+  state_ = LinkState::kConnect;
+  switch (was) {
+    case LinkState::kHandshake:
+      return Log(LogLevel::kWarning, "Failed to read response from the server: it has closed");
+    case LinkState::kTransfer:
+      file_.reset();
+      return Log(LogLevel::kWarning, "I/O error trying to sync with MASTER: connection lost");
+    case LinkState::kLoading:
+      if (file_) file_.reset();
+      break;
+    default:
+      break;
+  }
+  down_since_ms_ = now_ms();
+  Log(LogLevel::kWarning, "Connection with master lost.");
+  follower_.LinkLost();
+  if (state_ != LinkState::kConnect || host_.empty()) return;
+  Log(LogLevel::kNotice, Concat("Reconnecting to MASTER ", host_, ":", port_));
+  Connect();
+}
+
+void MasterLink::EverySecond() {
+  const int64_t timeout_ms = on_.config.settings().repl_timeout * kSecondMs;
+  const bool is_late = now_ms() - since_ms_ > timeout_ms;
+  switch (state_) {
+    case LinkState::kOff:
+      return;
+    case LinkState::kConnect:
+      if (now_ms() < next_try_ms_) return;
+      Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
+      return Connect();
+    case LinkState::kConnecting:
+    case LinkState::kHandshake:
+      if (is_late) Retry("Timeout connecting to the MASTER...");
+      return;
+    case LinkState::kTransfer:
+      if (!is_late) return;
+      return Retry(
+          "Timeout receiving bulk data from MASTER... If the problem persists try to set "
+          "the 'repl-timeout' parameter in redis.conf to a larger value.");
+    case LinkState::kLoading:
+      return;
+    case LinkState::kConnected:
+      faults_ = 0;
+      NoteHalfRequests();
+      if (silent_s() * kSecondMs > timeout_ms)
+        Retry("MASTER timeout: no data nor PING received...");
+      return;
+  }
+}
+
+// A long request that has not come whole is no silence.
+void MasterLink::NoteHalfRequests() {
+  const Session* const link = session();
+  if (!link || link->bytes_in == heard_bytes_) return;
+  heard_bytes_ = link->bytes_in;
+  Heard();
+}
+
+void MasterLink::KeepAwake() {
+  if (now_ms() - kept_awake_ms_ < kSecondMs) return;
+  kept_awake_ms_ = now_ms();
+  Say("\n");
+}
+
+void MasterLink::Say(std::string_view bytes) {
+  Session* const link = session();
+  if (!link) return;
+  link->output.Append(bytes);
+  on_.clients.QueueSend(*link);
+}
+
+Session* MasterLink::session() const { return session_ ? on_.clients.Find(*session_) : nullptr; }
+
+void MasterLink::TimeShifted(int64_t ms) {
+  since_ms_ += ms;
+  down_since_ms_ += ms;
+  next_try_ms_ += ms;
+  kept_awake_ms_ += ms;
+}
+
+int64_t MasterLink::silent_s() const {
+  return state_ == LinkState::kConnected ? (now_ms() - since_ms_) / kSecondMs : -1;
+}
+
+int64_t MasterLink::down_s() const { return (now_ms() - down_since_ms_) / kSecondMs; }
+
+int64_t MasterLink::image_silent_s() const { return (now_ms() - since_ms_) / kSecondMs; }
+
+}  // namespace sluice

@@ -1,0 +1,156 @@
+// MasterLink: the connection to the server that is followed, from opening it to the stream, and
+// anew whenever it is lost: at once, and then every second; after nonsense less often. It has no
+// sockets (Links) and no clock of its own; what is made of the data and the stream is its
+// follower's.
+//
+//   kOff ── Follow ──> kConnect ──> kConnecting ──> kHandshake ──┬───────── +CONTINUE ─────────┐
+//                         ^              │              │        └─> kTransfer ──> kLoading ──>
+//                         kConnected └──────────────┴──────────────┴──── lost, or silent
+//                         ────────┴────────────┘
+//
+// In each state but kOff and kConnect there is a link, and in kTransfer a file that the image is
+// written to. Bytes of the master are bounded at each step; a lie is a log line and a closed link.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/clients/link_listener.h"
+#include "server/clients/links.h"
+#include "server/config/config.h"
+#include "server/core/turn_clock.h"
+#include "server/following/handshake.h"
+#include "server/following/image_file.h"
+#include "server/following/image_reader.h"
+
+namespace sluice {
+
+enum class LinkState : uint8_t {
+  kOff,
+  kConnect,     // to be opened
+  kConnecting,  // it is being opened
+  kHandshake,
+  kTransfer,  // the image comes
+  kLoading,   // and is loaded
+  kConnected,
+};
+
+// The one who follows over the link.
+class LinkFollower {
+ public:
+  virtual ~LinkFollower() = default;
+  // Where it wants to go on; null: it wants all data.
+  virtual std::optional<Introduction::Place> PlaceWanted() = 0;
+  // Not while data are loaded.
+  virtual bool MayConnect() const = 0;
+  // An image is about to come, of this moment.
+  virtual void FullSyncBegins() = 0;
+  // The master's stream goes on where this server is. The link's bytes are requests from here on.
+  virtual void GoOn(const Agreement& agreement) = 0;
+  // The image is in the file, which is the follower's from here on. It calls Loaded.
+  virtual void TakeImage(const std::string& path, const Agreement& agreement) = 0;
+  // The link is lost, while it was being loaded or connected, too.
+  virtual void LinkLost() = 0;
+  // PSYNC … FAILOVER was refused.
+  virtual void TakeOverRefused(std::string_view why) = 0;
+};
+
+class MasterLink final : private LinkListener {
+ public:
+  // The parts that it works with; all of them outlive the link.
+  struct Uses {
+    const Config& config;
+    Host& host;
+    const TurnClock& clock;
+    Clients& clients;
+    Links& links;
+    int64_t process_id;
+  };
+  MasterLink(const Uses& uses, LinkFollower& follower);
+  ~MasterLink() override;
+
+  // --- for the follower
+  // From now on that server is followed, and no other.
+  void Follow(std::string host, int port);
+  // No server is followed.
+  void Stop();
+  // The image that was taken has been loaded, or could not be.
+  void Loaded(bool is_whole);
+  // Says up to which offset the stream has been applied. Nothing while it is not connected.
+  void Acknowledge(int64_t offset);
+  // The master talks nonsense, and is asked anew.
+  void Drop(std::string_view why);
+  // A request of it has come.
+  void Heard() { since_ms_ = now_ms(); }
+  // It waits while data are loaded, and would take silence for an end. Once a second says so.
+  void KeepAwake();
+  void EverySecond();
+  void TimeShifted(int64_t ms);
+
+  // --- as it is seen
+  LinkState state() const { return state_; }
+  bool is_link(const Session& session) const { return session_ == session.id; }
+  bool is_with_sluice() const { return is_with_sluice_; }
+  const std::optional<StreamOrigin>& origin() const { return origin_; }
+  int64_t silent_s() const;  // since the master's last word; -1: there is no link
+  int64_t down_s() const;    // since the link was lost
+  // The image that comes, in bytes.
+  uint64_t image_total() const { return reader_.total(); }
+  uint64_t image_received() const { return reader_.received(); }
+  int64_t image_silent_s() const;
+  // The session of it; null: there is none.
+  Session* session() const;
+  const std::string& host() const { return host_; }
+  int port() const { return port_; }
+
+ private:
+  // --- LinkListener
+  void LinkOpened(Session& session) override;
+  void LinkFailed(std::string_view why) override;
+  size_t LinkReceived(Session& session, std::string_view bytes) override;
+  void LinkClosed(Session& session) override;
+
+  void Connect();
+  LinkTarget Target() const;
+  Introduction Introduce() const;
+  size_t TakeAnswers(Session& session, std::string_view bytes);
+  void Agreed();
+  void BeginTransfer();
+  size_t TakeImage(std::string_view bytes);
+  void ImageProgressed();
+  void GiveUp();
+  void Retry(std::string_view why);
+  void NoteHalfRequests();
+  void Say(std::string_view bytes);
+  void Log(LogLevel level, std::string_view line) const { on_.host.Log(level, line); }
+  int64_t now_ms() const { return on_.clock.now().ms(); }
+
+  const Uses on_;
+  LinkFollower& follower_;
+  std::string host_;
+  int port_ = 0;
+  LinkState state_ = LinkState::kOff;
+  bool takes_over_ = false;
+  bool is_with_sluice_ = false;
+  std::optional<StreamOrigin> origin_;
+  std::optional<SessionId> session_;
+  std::optional<Handshake> handshake_;
+  Agreement agreement_;
+  ImageReader reader_;
+  std::unique_ptr<ImageFile> file_;
+  uint64_t files_ = 0;        // that were begun
+  int64_t since_ms_ = 0;      // in this state, or since bytes have come
+  uint64_t heard_bytes_ = 0;  // of the link, when that was looked at
+  int64_t kept_awake_ms_ = 0;
+  int64_t next_try_ms_ = 0;
+  int64_t faults_ = 0;  // of what the master said, one after the other
+  int64_t down_since_ms_ = 0;
+};
+
+}  // namespace sluice

@@ -1,0 +1,125 @@
+// StreamPlayer: runs what a master's stream says, as Session::replays, past the gates of clients
+// and through Dispatcher::Run, so that statistics, tracking, events, WATCH and clients that wait
+// hear of it. Nothing is answered; a command that fails is logged and counted.
+//
+//   SELECT, PING, REPLCONF GETACK      the stream's own words
+//   PING <envelope>                    what only a Sluice says: server/replication/envelope.h
+//   MULTI … EXEC                       gathered, and run as one
+//   any other                          run, at the moment that it is meant at
+//
+// A replica decides nothing by time: what has ended its master tells. So the commands of a Sluice
+// run at the last moment that it has told, and those of Redis, whose stream has no time, before all
+// moments, as a log is played: Redis keeps a key past its deadline until the DEL comes.
+//
+// Bytes become part of this server's own stream as they were, once they are whole: a transaction
+// with its EXEC, the mark of an absolute deadline with its command. So offsets never lie inside of
+// what is one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/args.h"
+#include "protocol/text/fault.h"
+#include "server/clients/host.h"
+#include "server/clients/session.h"
+#include "server/config/settings.h"
+#include "server/core/slow_path_flags.h"
+#include "server/core/turn_clock.h"
+#include "server/dispatch/command_table.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/effects.h"
+#include "server/dispatch/queued_command.h"
+#include "server/dispatch/snapshot_barrier.h"
+#include "server/observe/statistics.h"
+#include "server/replication/envelope.h"
+#include "storage/log/stream_position.h"
+
+namespace sluice {
+
+class StreamPlayer {
+ public:
+  // A transaction that does not end is the master's fault.
+  static constexpr size_t kUnitBytesMax = kEnvelopeBytesMax;
+
+  // The parts that it works with; all of them outlive the player.
+  struct Uses {
+    const Settings& settings;
+    Host& host;
+    TurnClock& clock;
+    Dispatcher& dispatcher;
+    Effects& effects;
+    Statistics& statistics;
+    SnapshotBarrier& snapshot_barrier;
+    const SlowPathFlags& flags;
+  };
+  // Called with news of the stream.
+  struct Tells {
+    std::function<void(std::string_view bytes)> whole;  // the next bytes, before they are applied
+    std::function<void()> asks_for_ack;
+    std::function<void(int64_t engine_ms)> time;  // the master's, just now
+    std::function<void(const LogClock&)> clock;   // and it is another one
+  };
+  StreamPlayer(const Uses& uses, Tells tells);
+
+  // The next request is the first behind a position in the stream.
+  void Begin(const StreamReading& reading);
+  // Words of this origin follow from its offset on; none: they are what they were.
+  void SetOrigin(const std::optional<StreamOrigin>& origin) { origin_ = origin; }
+  // How the stream is to be read behind what is whole.
+  const StreamReading& reading() const { return reading_; }
+
+  // Plays a request of the session, which is the link; `bytes` are its own, `end` the stream's
+  // offset before them. No words: it is an empty line.
+  enum class Outcome : uint8_t {
+    kPlayed,
+    kWaits,  // for a snapshot: to be shown again when the session goes on
+    kFault,  // the stream makes no sense: fault() says why
+  };
+  Outcome Play(Session& session, Args words, std::string_view bytes, int64_t end);
+  const std::string& fault() const { return fault_; }
+  // Plays a command that is no part of the stream. Requires: nothing of that is half played.
+  void PlayBeside(Session& session, Args words);
+
+ private:
+  struct Queued {
+    QueuedCommand command;
+    int db;
+    bool is_relative;
+  };
+  using PlayWord = Outcome (StreamPlayer::*)(Session& session, Args words, std::string_view bytes);
+
+  void TurnInto(StreamKind kind);
+  Outcome PlayPing(Session& session, Args words, std::string_view bytes);
+  Outcome PlaySelect(Session& session, Args words, std::string_view bytes);
+  Outcome PlayReplConf(Session& session, Args words, std::string_view bytes);
+  Outcome PlayMulti(Session& session, Args words, std::string_view bytes);
+  Outcome PlayExec(Session& session, Args words, std::string_view bytes);
+  Outcome PlayEnvelope(Session& session, const Envelope& envelope, std::string_view bytes);
+  Outcome PlayCommand(Session& session, Args words, std::string_view bytes);
+  bool MayPlay(const Session& session, Args words, const Command* row);
+  bool Waits(Session& session, const Request& request);
+  void Run(Session& session, const Request& request, bool is_relative);
+  Now Moment() const;
+  bool is_relative() const;
+  void Pass(std::string_view bytes);
+  Outcome Fail(std::string fault);
+  void Refused(const Session& session, std::string_view name, std::string_view error);
+
+  const Uses on_;
+  const Tells tells_;
+  const Command* const words_[5];  // of the stream's own words, in the order of kPlays
+  StreamReading reading_;
+  std::optional<StreamOrigin> origin_;
+  std::string unit_;  // bytes that are not whole yet
+  bool in_multi_ = false;
+  bool is_absolute_ = false;  // the deadline in the next command
+  std::vector<Queued> queue_;
+  std::string fault_;
+};
+
+}  // namespace sluice

@@ -1,0 +1,180 @@
+// A Sluice follows a Sluice, without sockets: roles, clients, cuts, restarts.
+#include "server/following/following.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "server/replication/replicas.h"
+#include "tests/support/engine_fixture.h"
+#include "tests/support/test_network.h"
+
+namespace sluice {
+namespace {
+
+// Two servers by name; `b` follows `a` once Follow was called.
+class FollowedPair : public testing::Test {
+ protected:
+  FollowedPair() {
+    network_.Add("a:1", a_);
+    network_.Add("b:2", b_);
+  }
+
+  static TestEngine::Options Options(uint64_t seed) {
+    return {.seed = seed, .config = {{"repl-diskless-sync-delay", "0"}}};
+  }
+  void Follow() {
+    EXPECT_EQ(b_client().Line("REPLICAOF a 1").ToText(), "+OK");
+    Settle();
+  }
+  // Until nobody says more, and the next second.
+  void Settle() {
+    network_.Settle();
+    a_.AdvanceTime(1000);
+    b_.AdvanceTime(1000);
+    network_.Settle();
+  }
+  TestClient& a_client() { return Of(a_, a_client_); }
+  TestClient& b_client() { return Of(b_, b_client_); }
+  static std::string RoleOf(TestClient& client) { return client.Line("ROLE").ToText(); }
+  static uint64_t FullSyncsOf(TestEngine& server) {
+    return server.engine().part<Replicas>().counts().full;
+  }
+  static int64_t OffsetOf(TestEngine& server) {
+    return server.engine().part<Replicas>().stream().end();
+  }
+  TestLink& link() { return *network_.links().back(); }
+
+  TestEngine a_{Options(1)};
+  TestEngine b_{Options(2)};
+  TestNetwork network_;
+
+ private:
+  static TestClient& Of(TestEngine& server, TestClient*& client) {
+    if (!client) client = &server.Connect();
+    return *client;
+  }
+  TestClient* a_client_ = nullptr;
+  TestClient* b_client_ = nullptr;
+};
+
+TEST_F(FollowedPair, TheDataOfTheMasterTakeThePlaceOfItsOwn) {
+  b_client().Line("SET own 1");
+  a_client().Line("SET before 1");
+  a_client().Line("LOCK.ACQUIRE lock me LEASE 100000");
+  Follow();
+  a_client().Line("SET behind 2 PX 50000");
+  a_client().Line("SELECT 3");
+  a_client().Line("SET there 3");
+  Settle();
+  EXPECT_EQ(b_client().Line("MGET own before behind").ToText(), "[(nil), \"1\", \"2\"]");
+  EXPECT_NE(b_client().Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
+  b_client().Line("SELECT 3");
+  EXPECT_EQ(b_client().Line("GET there").ToText(), "\"3\"");
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_));
+  EXPECT_EQ(FullSyncsOf(a_), 1u);
+  EXPECT_NE(RoleOf(b_client()).find("connected"), std::string::npos) << RoleOf(b_client());
+}
+
+TEST_F(FollowedPair, ACutCostsNoFullSync) {
+  Follow();
+  for (int i = 0; i < 20; ++i) {
+    a_client().Run({"SET", "key" + std::to_string(i), "value"});
+    a_client().Line("MULTI");
+    a_client().Line("INCR counter");
+    a_client().Line("INCR counter");
+    a_client().Line("EXEC");
+    // Some of it arrives, and the rest is lost with the link.
+    link().Carry(Way::kIn, static_cast<size_t>(17 * i));
+    link().Cut();
+    Settle();
+    EXPECT_EQ(OffsetOf(a_), OffsetOf(b_));
+  }
+  EXPECT_EQ(b_client().Line("GET counter").ToText(), "\"40\"");
+  EXPECT_EQ(FullSyncsOf(a_), 1u);
+}
+
+TEST_F(FollowedPair, ClientsReadAndDoNotWrite) {
+  a_client().Line("SET key value");
+  Follow();
+  EXPECT_EQ(b_client().Line("GET key").ToText(), "\"value\"");
+  EXPECT_EQ(b_client().Line("SET key other").ToText(),
+            "-READONLY You can't write against a read only replica.");
+  b_client().Line("CONFIG SET replica-read-only no");
+  EXPECT_EQ(b_client().Line("SET key other").ToText(), "+OK");
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_)) << "what is written here is in no stream";
+}
+
+TEST_F(FollowedPair, WhoWaitsIsSentAwayWhenTheRoleChanges) {
+  TestClient& waiting = b_.Connect();
+  waiting.Send({"BLPOP", "list", "0"});
+  TestClient& locked = b_.Connect();
+  b_client().Line("LOCK.ACQUIRE lock me LEASE 100000");
+  locked.Send({"LOCK.ACQUIRE", "lock", "other", "LEASE", "1000", "WAIT", "100000"});
+  b_.Settle();
+  Follow();
+  for (TestClient* const client : {&waiting, &locked}) {
+    const std::optional<Reply> reply = client->Next();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->ToText().substr(0, 10), "-UNBLOCKED");
+    EXPECT_TRUE(client->closed());
+  }
+}
+
+TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
+  a_client().Line("SET key 1 PX 5000");
+  Follow();
+  const std::string old_id = a_.engine().part<Replicas>().ids().id();
+  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
+  EXPECT_EQ(b_.engine().part<Replicas>().ids().second(), old_id);
+  EXPECT_EQ(b_client().Line("SET key2 2").ToText(), "+OK");
+  EXPECT_EQ(a_client().Line("REPLICAOF b 2").ToText(), "+OK");
+  Settle();
+  EXPECT_EQ(a_client().Line("GET key2").ToText(), "\"2\"");
+  EXPECT_EQ(FullSyncsOf(b_), 0u);
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_));
+  b_.AdvanceTime(10'000);
+  EXPECT_EQ(b_client().Line("EXISTS key").ToText(), ":0") << "its end is its own to decide";
+  Settle();
+  EXPECT_EQ(a_client().Line("EXISTS key").ToText(), ":0");
+}
+
+TEST_F(FollowedPair, AThirdIsRelayedTheStream) {
+  TestEngine c{Options(3)};
+  network_.Add("c:3", c);
+  TestClient& c_client = c.Connect();
+  Follow();
+  EXPECT_EQ(c_client.Line("REPLICAOF b 2").ToText(), "+OK");
+  Settle();
+  for (int i = 0; i < 10; ++i) {
+    a_client().Run({"LIMIT.TAKE", "limit", "WINDOW", "100", "60000"});
+    a_client().Run({"RPUSH", "list", std::to_string(i)});
+    Settle();
+    c.AdvanceTime(1000);
+    network_.Settle();
+  }
+  EXPECT_EQ(c_client.Line("LLEN list").ToText(), ":10");
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(c));
+  b_client().Line("REPLICAOF NO ONE");
+  b_client().Line("SET of b");
+  Settle();
+  c.AdvanceTime(1000);
+  network_.Settle();
+  EXPECT_EQ(c_client.Line("GET of").ToText(), "\"b\"");
+  EXPECT_EQ(FullSyncsOf(b_), 1u) << "the promotion has cost none";
+}
+
+TEST_F(FollowedPair, ARefusedMasterLeavesTheDataAsTheyWere) {
+  b_client().Line("SET own 1");
+  EXPECT_EQ(b_client().Line("REPLICAOF nowhere 9").ToText(), "+OK");
+  Settle();
+  EXPECT_EQ(b_client().Line("GET own").ToText(), "\"1\"");
+  EXPECT_NE(b_client().Line("INFO replication").ToText().find("master_link_status:down"),
+            std::string::npos);
+  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
+  EXPECT_EQ(b_client().Line("SET own 2").ToText(), "+OK");
+}
+
+}  // namespace
+}  // namespace sluice
