@@ -48,6 +48,8 @@ class Host {
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) {
     static_cast<void>(real_ms), static_cast<void>(call);
   }
+  // Whether it can connect to other servers at all.
+  virtual bool opens_links() const { return true; }
   // Begins to connect to another server. Between two turns either a session is opened for it and
   // Engine::LinkOpened called, or Engine::LinkFailed. A sentence: it opens none, and nothing
   // follows. Links asks for it, and for nothing twice.

@@ -223,6 +223,7 @@ Following::Uses Assembly::ForFollowing() {
       .flags = flags,
       .state = follow_state,
       .log = log,
+      .turn_gate = turn_gate,
       .replicas = replicas,
       .loader = full_sync_loader,
       .time = master_time,

@@ -173,6 +173,8 @@ StreamReading Following::ReadingOf(const FullSyncOutcome& outcome,
 
 void Following::StreamBegins(const StreamReading& reading) {
   reading_ = reading;
+  unsynced_.clear();
+  synced_ = 0;
   player_.Begin(reading);
   player_.SetOrigin(link_.origin());
   on_.replicas.NoteReading(reading);
@@ -217,7 +219,26 @@ void Following::ProtocolError(std::string_view error) {
 
 void Following::Acknowledge() {
   owes_ack_ = false;
-  link_.Acknowledge(on_.replicas.stream().end());
+  NoteTurn();
+  const bool asks_for_disk = link_.is_with_sluice() && on_.log.is_on();
+  link_.Acknowledge(on_.replicas.stream().end(), asks_for_disk ? Synced() : std::nullopt);
+}
+
+// Where many wait for the disk the last one stands for more: it is on disk later than those.
+void Following::NoteTurn() {
+  constexpr size_t kUnsyncedMax = 4096;
+  const UnsyncedTurn now{on_.turn_gate.so_far(), on_.replicas.stream().end()};
+  if (!on_.log.is_on() || (!unsynced_.empty() && unsynced_.back().end == now.end)) return;
+  if (unsynced_.size() == kUnsyncedMax) unsynced_.pop_back();
+  unsynced_.push_back(now);
+}
+
+// Up to which offset all that was applied is in the log, on disk.
+std::optional<int64_t> Following::Synced() {
+  const uint64_t on_disk = on_.log.TurnsOnDisk();
+  for (; !unsynced_.empty() && unsynced_.front().turn <= on_disk; unsynced_.pop_front())
+    synced_ = unsynced_.front().end;
+  return synced_ > 0 ? std::optional(synced_) : std::nullopt;
 }
 
 void Following::EverySecond() {

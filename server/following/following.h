@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 
 #include "protocol/args.h"
 #include "server/clients/clients.h"
+#include "server/commit/turn_gate.h"
 #include "server/config/config.h"
 #include "server/config/follow_state.h"
 #include "server/core/slow_path_flags.h"
@@ -44,6 +46,7 @@ class Following final : private LinkFollower {
     SlowPathFlags& flags;
     FollowState& state;
     LogService& log;
+    const TurnGate& turn_gate;
     Replicas& replicas;
     FullSyncLoader& loader;
     MasterTime& time;
@@ -109,6 +112,8 @@ class Following final : private LinkFollower {
   void TellOrigin();
   void StreamBegins(const StreamReading& reading);
   void Acknowledge();
+  void NoteTurn();
+  std::optional<int64_t> Synced();
   void SetUp(bool is_up);
   void Log(LogLevel level, std::string_view line) const { on_.link.host.Log(level, line); }
 
@@ -121,6 +126,13 @@ class Following final : private LinkFollower {
   int64_t image_made_ms_ = 0;
   std::string image_path_;  // of the image that is being loaded; empty: none is
   bool owes_ack_ = false;
+  // Turns that may not be on disk yet, and where the stream has ended behind each.
+  struct UnsyncedTurn {
+    uint64_t turn;
+    int64_t end;
+  };
+  std::deque<UnsyncedTurn> unsynced_;
+  int64_t synced_ = 0;
 };
 
 }  // namespace sluice

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "protocol/request_writer.h"
@@ -220,12 +221,13 @@ void MasterLink::Loaded(bool is_whole) {
 
 // --- the stream
 
-void MasterLink::Acknowledge(int64_t offset) {
+void MasterLink::Acknowledge(int64_t applied, std::optional<int64_t> synced) {
   if (state_ != LinkState::kConnected || agreement_.is_silent) return;
-  const std::string text = Int64Text(offset);
-  const std::string_view words[] = {"REPLCONF", "ACK", text};
+  const std::string have = Int64Text(applied);
+  const std::string on_disk = Int64Text(synced.value_or(0));
+  const std::string_view words[] = {"REPLCONF", "ACK", have, "FACK", on_disk};
   std::string out;
-  AppendRequest(out, words);
+  AppendRequest(out, std::span(words).first(synced ? 5 : 3));
   Say(out);
 }
 

@@ -82,8 +82,9 @@ class MasterLink final : private LinkListener {
   void Stop();
   // The image that was taken has been loaded, or could not be.
   void Loaded(bool is_whole);
-  // Says up to which offset the stream has been applied. Nothing while it is not connected.
-  void Acknowledge(int64_t offset);
+  // Says up to which offset the stream has been applied, and is on disk, if that is known. Nothing
+  // while it is not connected.
+  void Acknowledge(int64_t applied, std::optional<int64_t> synced);
   // The master talks nonsense, and is asked anew.
   void Drop(std::string_view why);
   // A request of it has come.

@@ -4,13 +4,17 @@ and links that are cut cost no full sync.
 
   following.py [--server program] [--seconds 2] [test ...]      --seconds 600: as long as a campaign
 """
+import hashlib
 import pathlib
 import random
+import socket
 import sys
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+import wire  # noqa: E402
 from replicas import compare as compare_all, is_up, number, offset, requests  # noqa: E402
 from server import REDIS, Server, first_seed  # noqa: E402
 from smoke import Chosen, client, info, run_tests, until  # noqa: E402
@@ -193,6 +197,159 @@ def test_a_master_that_is_away_is_found_again():
         until(lambda: is_up(follower), "it is back")
         compare(chain)
         assert follower.call("GET", "key") == ("$", b"new")
+
+
+# --- masters that lie
+
+class MadeUpMaster:
+    """Answers a replica's handshake up to PSYNC, and then says what a test gives it, each time that one comes."""
+
+    def __init__(self, *answers):
+        self.answers, self.taken = answers, 0
+        self.listener = socket.socket()
+        self.listener.bind(("127.0.0.1", 0))
+        self.listener.listen(4)
+        self.port = self.listener.getsockname()[1]
+        self.connections = []
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            self.connections.append(connection)
+            try:
+                self.answer(connection)
+            except OSError:
+                pass
+
+    def answer(self, connection):
+        pending = b""
+        while True:
+            got = connection.recv(65536)
+            if not got:
+                return
+            pending += got
+            if b"PSYNC" in pending:
+                break
+            said = pending.count(b"PING") * b"+PONG\r\n" + pending.count(b"REPLCONF") * b"+OK\r\n"
+            said += pending.count(b"INFO") * b"$13\r\nrole:master\r\n\r\n"
+            pending = b""
+            connection.sendall(said)
+        self.taken += 1
+        connection.sendall(self.answers[(self.taken - 1) % len(self.answers)])
+
+    def close(self):
+        for one in [self.listener, *self.connections]:
+            one.close()
+
+
+EMPTY_FILE = b"REDIS0010\xff" + bytes(8)
+ID = b"a" * 40
+FULL = b"+FULLRESYNC " + ID + b" 0\r\n"
+STREAM = FULL + b"$%d\r\n" % len(EMPTY_FILE) + EMPTY_FILE
+
+
+def request(*words):
+    return wire.encode([word if isinstance(word, bytes) else word.encode() for word in words])
+
+
+def test_a_master_that_lies_changes_nothing():
+    """Each is a line in the log and a closed link, and the data are as they were."""
+    lies = (
+        (b"+FULLRESYNC short 0\r\n", b"wrong +FULLRESYNC"),
+        (b"+CONTINUE " + ID + b"\r\n", b"+CONTINUE"),
+        (b"x" * 5000, b"longer than any"),
+        (FULL + b"$4611686018427387904\r\n", b"a length that no file has"),
+        (FULL + b"$-5\r\n", b"a length that no file has"),
+        (FULL + b"$EOF:short\r\n", b"not 40 bytes"),
+        (FULL + b"-ERR no\r\n", b"MASTER aborted replication"),
+        (FULL + b"HELLO\r\n", b"the first byte is not '$'"),
+        (FULL + b"$18\r\nREDIS0010\xfe\x00\x00aaaaaa", b"Failed trying to load"),
+        (FULL + b"$9\r\nnot a RDB", b"Failed trying to load"),
+    )
+    for answer, words in lies:
+        master = MadeUpMaster(answer)
+        with server("S") as replica:
+            connection = client(replica)
+            connection.call("SET", "key", "value")
+            connection.call("REPLICAOF", "127.0.0.1", master.port)
+            until(lambda: words in replica.output().encode(), words)  # noqa: B023
+            assert connection.call("GET", "key") == ("$", b"value"), answer
+            assert connection.call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
+            assert connection.call("SET", "key", "other") == ("+", b"OK")
+        master.close()
+
+
+def test_a_stream_that_lies_is_given_up():
+    nested = b"SLUICE1 E *2\r\n$4\r\nPING\r\n$9\r\nSLUICE1 A\r\n"
+    lies = (
+        (b"*1\r\n$4611686018427387904\r\n", b"makes no sense"),
+        (b"*4611686018427387904\r\n", b"makes no sense"),
+        (request("SELECT", "99999"), b"a database that is not there"),
+        (request("EXEC"), b"an EXEC has no MULTI"),
+        (request("MULTI") + request("MULTI"), b"inside of another one"),
+        (request("PING", "SLUICE2 X"), b"of a version that this Sluice does not know"),
+        (request("PING", nested), b"an effect is a PING"),
+        (request("PING", "SLUICE1 M 9007199254740993 0"), b"what is reserved is not a token"),
+        (request("CONFIG", "SET", "maxmemory", "1"), b"does not belong in a stream"),
+        (request("SHUTDOWN"), b"does not belong in a stream"),
+        (request("NOSUCH", "a"), b"== CRITICAL =="),
+        (request("INCR", "key", "x"), b"== CRITICAL =="),
+    )
+    for stream, words in lies:
+        master = MadeUpMaster(STREAM + request("SET", "key", "value") + stream)
+        with server("S") as replica:
+            connection = client(replica)
+            connection.call("REPLICAOF", "127.0.0.1", master.port)
+            until(lambda: words in replica.output().encode(), words)  # noqa: B023
+            assert connection.call("GET", "key") == ("$", b"value"), stream
+            assert replica.alive()
+        master.close()
+
+
+def test_half_a_request_holds_nobody_up():
+    master = MadeUpMaster(STREAM + b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$1000000000\r\nabc")
+    with server("S") as replica:
+        connection = client(replica)
+        before = replica.rss_bytes()
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: is_up(connection), "it follows")
+        assert connection.call("GET", "key") == ("$", None)
+        assert replica.rss_bytes() - before < 64 << 20, "memory follows what comes, not what is announced"
+        assert offset(connection) == 0
+    master.close()
+
+
+def test_an_old_master_knows_no_psync():
+    class Old(MadeUpMaster):
+        def answer(self, connection):
+            super().answer(connection)
+            connection.recv(100)  # SYNC
+            connection.sendall(b"$%d\r\n" % len(EMPTY_FILE) + EMPTY_FILE + request("SET", "key", "value"))
+    master = Old(b"-ERR unknown command\r\n")
+    with server("S") as replica:
+        connection = client(replica)
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: connection.call("GET", "key") == ("$", b"value"), "its stream comes")
+    master.close()
+
+
+def test_scripts_of_old_masters_are_played():
+    """A redis-server before 7 may send EVAL, EVALSHA and SCRIPT LOAD as they are."""
+    script = "return redis.call('set', KEYS[1], ARGV[1])"
+    digest = hashlib.sha1(script.encode()).hexdigest()
+    stream = request("EVAL", script, "1", "a", "1") + request("SCRIPT", "LOAD", script)
+    stream += request("EVALSHA", digest, "1", "b", "2")
+    master = MadeUpMaster(STREAM + stream)
+    with server("S") as replica:
+        connection = client(replica)
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: connection.call("MGET", "a", "b")[1] == [("$", b"1"), ("$", b"2")], "both have run")
+        assert number(connection, "stats", "unexpected_error_replies") == 0
+    master.close()
 
 
 if __name__ == "__main__":

@@ -192,6 +192,8 @@ void ReplicaOf(CommandCall& call) {
     return call.reply.Error("ERR Command is not valid when client is a replica.");
   const std::optional<int64_t> port = ParseInt64(call.args[2]);
   if (!port || *port < 0 || *port > kPortMax) return call.reply.Error("ERR Invalid master port");
+  if (!call.part<Host>().opens_links())
+    return call.reply.Error("ERR a database inside a program follows no other server");
   Following& following = call.part<Following>();
   const std::string_view host = call.args[1];
   if (following.Follows(host, *port)) {

@@ -121,6 +121,7 @@ class EmbeddedEngine final : private ProcessServices, private Host {
   void Poll() override {}
   void Shutdown(int code) override;
   bool Stopping() const override { return ended_; }
+  bool opens_links() const override { return false; }
   void FillWithRandom(std::span<uint8_t> bytes) override;
   void Sleep(int64_t micros) override;
   void Log(LogLevel level, std::string_view line) override;

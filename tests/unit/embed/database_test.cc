@@ -69,6 +69,13 @@ TEST_F(DatabaseTest, ValuesHaveTypes) {
   EXPECT_EQ(db_.Get("l"), std::nullopt);
 }
 
+TEST_F(DatabaseTest, ItFollowsNoServer) {
+  EXPECT_EQ(db_.Run({"REPLICAOF", "127.0.0.1", "6379"}).text(),
+            "ERR a database inside a program follows no other server");
+  EXPECT_EQ(Text({"REPLICAOF", "NO", "ONE"}), "\"OK\"");
+  EXPECT_EQ(Text({"SET", "a", "1"}), "\"OK\"");
+}
+
 TEST_F(DatabaseTest, BytesAreBytes) {
   const std::string bytes("\0\r\n\xff\xc3", 5);
   db_.Run({"SET", bytes, bytes});
