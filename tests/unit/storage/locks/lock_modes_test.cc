@@ -9,19 +9,19 @@ namespace {
 
 using enum AcquireOutcome;
 
-const LockTerms kReads{.shape = {LockMode::kShared}, .lease_ms = 1000};
+const LockTerms kAsReader{.shape = {LockMode::kShared}, .lease_ms = 1000};
 
 TEST(LockModes, AReaderThatIsAloneBecomesTheWriterAtOnce) {
   LockWorld world;
-  const int64_t read = world.Acquire(world.Request("a", {"k"}, kReads)).grants[0].token;
-  world.Acquire(world.Request("a", {"k"}, kReads));
+  const int64_t read = world.Acquire(world.Request("a", {"k"}, kAsReader)).grants[0].token;
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
   const AcquireResult written = world.Upgrade("k", "a");
   ASSERT_EQ(written.outcome, kGranted);
   EXPECT_GT(written.grants[0].token, read);
   EXPECT_EQ(written.grants[0].holds, 2);
   EXPECT_EQ(world.At("k")->mode(), LockMode::kExclusive);
   EXPECT_EQ(world.locks.CheckToken(world.Name("k"), read, world.now()), TokenCheck::kSuperseded);
-  EXPECT_EQ(world.Acquire(world.Request("b", {"k"}, kReads)).outcome, kRefused);
+  EXPECT_EQ(world.Acquire(world.Request("b", {"k"}, kAsReader)).outcome, kRefused);
   // Asked again it is the writer already; and a stranger holds nothing.
   EXPECT_EQ(world.Upgrade("k", "a").grants[0].token, written.grants[0].token);
   EXPECT_EQ(world.Upgrade("k", "b").outcome, kNotHeld);
@@ -47,13 +47,13 @@ TEST(LockModes, PermitsHaveNoOtherMode) {
 // Ahead of a writer that came before; and readers that come wait behind both.
 TEST(LockModes, AReaderWaitsToWriteAheadOfAllOthers) {
   LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kReads));
-  world.Acquire(world.Request("b", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
+  world.Acquire(world.Request("b", {"k"}, kAsReader));
   const uint64_t writer = world.Acquire(world.Request("w", {"k"}), 500).wait_id;
   EXPECT_EQ(world.Upgrade("k", "a").outcome, kRefused);
   const AcquireResult waits = world.Upgrade("k", "a", 500);
   ASSERT_EQ(waits.outcome, kQueued);
-  EXPECT_EQ(world.Acquire(world.Request("r", {"k"}, kReads)).outcome, kRefused);
+  EXPECT_EQ(world.Acquire(world.Request("r", {"k"}, kAsReader)).outcome, kRefused);
   EXPECT_EQ(world.Release("k", "b"), 0);
   EXPECT_EQ(world.granted, std::vector{waits.wait_id});
   EXPECT_EQ(world.Release("k", "a"), 0);
@@ -62,8 +62,8 @@ TEST(LockModes, AReaderWaitsToWriteAheadOfAllOthers) {
 
 TEST(LockModes, OfTwoThatWaitForEachOtherTheSecondIsRefused) {
   LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kReads));
-  world.Acquire(world.Request("b", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
+  world.Acquire(world.Request("b", {"k"}, kAsReader));
   const AcquireResult first = world.Upgrade("k", "a", 500);
   ASSERT_EQ(first.outcome, kQueued);
   EXPECT_EQ(world.Upgrade("k", "b", 500).outcome, kDeadlock);
@@ -78,15 +78,15 @@ TEST(LockModes, OfTwoThatWaitForEachOtherTheSecondIsRefused) {
 // The other reader waits for what this one holds elsewhere: a circle through two locks.
 TEST(LockModes, ACircleMayGoThroughOtherLocks) {
   LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kReads));
-  world.Acquire(world.Request("b", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
+  world.Acquire(world.Request("b", {"k"}, kAsReader));
   world.Acquire(world.Request("a", {"other"}));
   ASSERT_EQ(world.Acquire(world.Request("b", {"other"}), 500).outcome, kQueued);
   EXPECT_EQ(world.Upgrade("k", "a", 500).outcome, kDeadlock);
 
   LockWorld reverse;
-  reverse.Acquire(reverse.Request("a", {"k"}, kReads));
-  reverse.Acquire(reverse.Request("b", {"k"}, kReads));
+  reverse.Acquire(reverse.Request("a", {"k"}, kAsReader));
+  reverse.Acquire(reverse.Request("b", {"k"}, kAsReader));
   reverse.Acquire(reverse.Request("a", {"other"}));
   ASSERT_EQ(reverse.Upgrade("k", "a", 500).outcome, kQueued);
   EXPECT_EQ(reverse.Acquire(reverse.Request("b", {"other"}), 500).outcome, kDeadlock);
@@ -95,14 +95,14 @@ TEST(LockModes, ACircleMayGoThroughOtherLocks) {
 TEST(LockModes, AReaderWhoseLeaseEndsWhileItWaitsIsTold) {
   LockWorld world;
   world.Acquire(world.Request("a", {"k"}, {.shape = {LockMode::kShared}, .lease_ms = 100}));
-  world.Acquire(world.Request("b", {"k"}, kReads));
+  world.Acquire(world.Request("b", {"k"}, kAsReader));
   const AcquireResult waits = world.Upgrade("k", "a", 5'000);
   world.waiting[waits.wait_id] = world.now().ms() + 5'000;
   world.Advance(100);
   EXPECT_EQ(world.lost, std::vector{waits.wait_id});
   EXPECT_EQ(world.locks.queue().size(), 0u);
   // A lock that is gone is no reader's any more either.
-  world.Acquire(world.Request("a", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
   const AcquireResult again = world.Upgrade("k", "a", 5'000);
   world.Drop("k");
   EXPECT_EQ(world.lost.back(), again.wait_id);
@@ -112,9 +112,9 @@ TEST(LockModes, AReaderWhoseLeaseEndsWhileItWaitsIsTold) {
 TEST(LockModes, ReadersThatWaitAreGrantedBesideAFormerWriter) {
   LockWorld world;
   world.Acquire(world.Request("w", {"k"}, {.session = 7, .minhold_ms = 50}));
-  const uint64_t reader = world.Acquire(world.Request("r", {"k"}, kReads), 500).wait_id;
+  const uint64_t reader = world.Acquire(world.Request("r", {"k"}, kAsReader), 500).wait_id;
   const uint64_t writer = world.Acquire(world.Request("x", {"k"}), 500).wait_id;
-  world.Acquire(world.Request("s", {"k"}, kReads), 500);
+  world.Acquire(world.Request("s", {"k"}, kAsReader), 500);
   ASSERT_EQ(world.Downgrade("k", "w").outcome, kGranted);
   EXPECT_EQ(world.granted, std::vector{reader});  // the other one came after a writer
   // The session binds the reader as it did the writer.
@@ -128,7 +128,7 @@ TEST(LockModes, ReadersThatWaitAreGrantedBesideAFormerWriter) {
 // Whose place MINHOLD keeps reads no more, but takes room.
 TEST(LockModes, APlaceThatIsKeptIsWaitedFor) {
   LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
   world.Acquire(world.Request("b", {"k"},
                               {.shape = {LockMode::kShared}, .lease_ms = 1000, .minhold_ms = 300}));
   world.Release("k", "b");
@@ -139,7 +139,7 @@ TEST(LockModes, APlaceThatIsKeptIsWaitedFor) {
 
 TEST(LockModes, WithoutTokensNothingChanges) {
   LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kReads));
+  world.Acquire(world.Request("a", {"k"}, kAsReader));
   world.tokens.set_mark(world.tokens.last());
   EXPECT_EQ(world.Upgrade("k", "a").outcome, kNoTokens);
   EXPECT_EQ(world.At("k")->mode(), LockMode::kShared);
@@ -153,7 +153,7 @@ TEST(LockModes, WithoutTokensNothingChanges) {
 TEST(LockModes, ACrowdOfReadersKeepsItsIndex) {
   LockWorld world;
   for (int i = 0; i < 200; ++i)
-    world.Acquire(world.Request("r" + std::to_string(i), {"k"}, kReads));
+    world.Acquire(world.Request("r" + std::to_string(i), {"k"}, kAsReader));
   ASSERT_EQ(world.Upgrade("k", "r7", 900).outcome, kQueued);
   for (int i = 0; i < 200; ++i) {
     if (i != 7) {
