@@ -369,6 +369,8 @@ constexpr Option kServedOptions[] = {
     Served("fence-mark-file", &S::fence_mark_file, kAnyText,
            "file that keeps fencing tokens growing over restarts; empty: none")
         .OwnImmutable(),
+    Served("request-id-memory-max", &S::request_id_memory_max, Memory(0),
+           "bytes of answers that are remembered of requests with an ID; 0: none is"),
     Served("lock-priority-patience", &S::lock_priority_patience, Int(1, kPriorityPatienceMax),
            "ms in which a request that waits for a lock rises by one PRIORITY"),
     Served(

@@ -203,6 +203,7 @@ struct Settings {
   int64_t fence_retention = 3'600'000;
   int64_t fence_memory_max = 64 * 1024 * 1024;
   std::string fence_mark_file = "fence.mark";
+  int64_t request_id_memory_max = 16 * 1024 * 1024;  // of answers to requests with an ID
   // ms in which a request that waits for a lock rises by one priority.
   int64_t lock_priority_patience = 1000;
   // ms without a sign of life, after which a client's SESSION locks are free.

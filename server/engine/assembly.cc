@@ -19,7 +19,7 @@ namespace {
 
 // The wheel may be ahead of the time by so much, as it takes O(timers) to turn it back, and a
 // follower's time is corrected every few seconds. Meanwhile some timers fire so much early.
-constexpr int64_t kAheadMsMax = 50;
+constexpr int64_t kWheelAheadMsMax = 50;
 
 // Where all comes from the seed, one seed is to be one run.
 TableKey MasterKey(const EngineOptions& options) {
@@ -193,8 +193,9 @@ void Assembly::TimeShifted(int64_t ms) {
   replicas.TimeShifted(ms);
   following.TimeShifted(ms);
   defragmenter.TimeShifted(ms);
+  request_ids.memory().Shift(ms);
   facts.TimeShifted(ms);
-  if (wheel.now_ms() > clock.now().ms() + kAheadMsMax) wheel.TurnBack(clock.now().ms());
+  if (wheel.now_ms() > clock.now().ms() + kWheelAheadMsMax) wheel.TurnBack(clock.now().ms());
   standstill.TimeShifted(ms);
   pause.TimeShifted(ms);
   access_log.TimeShifted(ms);

@@ -50,6 +50,7 @@
 #include "server/following/master_time.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"
+#include "server/limits/request_ids.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/notify/key_listeners.h"
@@ -117,6 +118,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Effects effects;
   Parts parts;
   Standstill standstill{keyspace, flags};
+  RequestIds request_ids{hash_keys.Next()};
   LockService locks;  // outlives the locks in the keyspace
   Keyspace keyspace;
   const CommandTable& commands;

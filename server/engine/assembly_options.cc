@@ -49,6 +49,11 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
          memory.set_retention_ms(all.settings().fence_retention);
          memory.set_memory_max(static_cast<size_t>(all.settings().fence_memory_max));
        }},
+      {{"request-id-memory-max"},
+       [](Assembly& all) {
+         all.request_ids.memory().set_bytes_max(
+             static_cast<size_t>(all.settings().request_id_memory_max));
+       }},
       {{"lock-restart-grace", "lock-restart-grace-max"},
        [](Assembly& all) { all.locks.GraceBoundChanged(); }},
       {{"lock-session-timeout"}, [](Assembly& all) { all.WatchPeers(); }},

@@ -24,6 +24,7 @@ LockService::Uses Assembly::ForLocks() {
       .log = log_state,
       .turn_needs = turn_gate.needs(),
       .flags = flags,
+      .requests = request_ids,
   };
 }
 
@@ -133,6 +134,7 @@ MemoryAccounts::Owners Assembly::ForMemoryAccounts() {
   return {
       .scripts = scripts,
       .locks = locks,
+      .requests = request_ids,
       .tracking = tracking,
       .pubsub = pubsub,
       .watches = watches,
@@ -157,7 +159,8 @@ Snapshots::Uses Assembly::ForSnapshots() {
       .source = {.keyspace = keyspace,
                  .functions = scripts.functions(),
                  .policies = limits.policies(),
-                 .fences = locks.memory()},
+                 .fences = locks.memory(),
+                 .requests = &request_ids.memory()},
       .process_id = options.process->process_id,
   };
 }
@@ -291,6 +294,7 @@ void Assembly::AddParts() {
   parts.Add(limits);
   parts.Add(limit_waiters);
   parts.Add(locks);
+  parts.Add(request_ids);
   parts.Add(log);
   parts.Add(log_state);
   parts.Add(memory_limit);

@@ -3,6 +3,7 @@
 
 #include "server/dispatch/transaction.h"
 #include "server/engine/script_engine.h"
+#include "server/limits/request_ids.h"
 #include "server/locks/lock_service.h"
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
@@ -17,6 +18,7 @@ std::span<const MemoryAccounts::Row> MemoryAccounts::Rows() {
       {"scripts", [](const Owners& of) { return of.scripts.MemoryBytes(); }},
       {"locks.waiters", [](const Owners& of) { return of.locks.queue().MemoryBytes(); }},
       {"locks.fences", [](const Owners& of) { return of.locks.memory().memory_bytes(); }},
+      {"requests", [](const Owners& of) { return of.requests.remembered_bytes(); }},
       {"tracking", [](const Owners& of) { return of.tracking.MemoryBytes(); }},
       {"pubsub", [](const Owners& of) { return of.pubsub.MemoryBytes(); }},
       {"watches", [](const Owners& of) { return of.watches.MemoryBytes(); }},

@@ -11,6 +11,7 @@ namespace sluice {
 
 class LockService;
 class PubSub;
+class RequestIds;
 class ScriptEngine;
 class SlowLog;
 class TimerWheel;
@@ -24,6 +25,7 @@ class MemoryAccounts {
   struct Owners {
     const ScriptEngine& scripts;
     const LockService& locks;
+    const RequestIds& requests;
     const Tracking& tracking;
     const PubSub& pubsub;
     const WatchTable& watches;

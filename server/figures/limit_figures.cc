@@ -9,6 +9,7 @@
 #include "server/figures/sections.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"
+#include "server/limits/request_ids.h"
 
 namespace sluice {
 namespace {
@@ -92,6 +93,16 @@ constexpr Figure kLimitFigures[] = {
     {"limits_waited", "", "requests that had to wait",
      Of<&LimitService::statistics, &LimitStatistics::waited>,
      Counter("sluice_limit_waited", "Requests that ever had to.")},
+    {"request_ids", "", "answers that are remembered of requests with an ID, now",
+     Of<&RequestIds::remembered>, Gauge("sluice_request_ids", "Requests with an ID, remembered.")},
+    {"request_id_bytes", "bytes", "that they take (`request-id-memory-max`)",
+     Of<&RequestIds::remembered_bytes>},
+    {"request_ids_repeated", "", "requests that were answered from there",
+     Of<&RequestIds::repeated>,
+     Counter("sluice_request_ids_repeated", "Requests with an ID that came again.")},
+    {"request_ids_evicted", "", "answers that were forgotten before their time, for want of room",
+     Of<&RequestIds::evicted>,
+     Counter("sluice_request_ids_evicted", "Answers forgotten before their time.")},
     {"limit_policies", "", "of LIMIT.POLICY, now", Policies,
      Gauge("sluice_limit_policies", "Named policies.")},
     {"limits_*", "", "of each algorithm: `taken`, `refused`", WriteAlgorithmLines,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "server/limits/limit_statistics.h"
@@ -33,6 +34,8 @@ struct TakeOptions {
   bool shadow = false;  // answered and stored as any other; statistics and events tell it apart
   std::optional<int64_t> wait_ms;
   std::optional<int64_t> at_unix_us;  // of a logged request: the moment at which it was made
+  std::string id;                     // as it is kept; empty: it has none
+  int64_t for_ms = 0;                 // 0: as long as is usual
 };
 
 class LimitService {

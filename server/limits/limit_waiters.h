@@ -25,6 +25,7 @@
 #include "server/core/standstill.h"
 #include "server/core/turn_clock.h"
 #include "server/limits/limit_service.h"
+#include "server/limits/request_ids.h"
 #include "server/notify/key_listeners.h"
 #include "server/waiting/blocked_clients.h"
 #include "storage/hashing/key_name.h"
@@ -37,7 +38,8 @@ class LimitWaiters final : public WaitOwner, public KeyListener {
   struct Ticket {
     SessionId session;
     LimitRequest request;
-    std::string policy;  // whose numbers the request has; empty: its own
+    std::string policy;       // whose numbers the request has; empty: its own
+    RequestIds::Asked asked;  // its id is empty: it has none
     // Tries the request again and answers the client (BlockedClients::Finish) if it is over. If
     // not, says in how many ms it should fit; -1: no time alone will do.
     std::optional<int64_t> (*try_again)(const Parts& parts, KeyNameView key, const Ticket& ticket);

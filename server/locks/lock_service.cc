@@ -69,6 +69,8 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .flags = uses.flags,
               .held = held_,
               .locks = locks_,
+              .requests = uses.requests,
+              .changes = uses.changes,
               .cancelled = [this] { SettleUnlessInside(); }}),
       locks_(held_, recorder_, waits_, tokens_, memory_, hash_keys.Next(), &meter_),
       answers_left_(kAnswersPerTurn) {

@@ -46,6 +46,7 @@ class LockService final : public KeyListener {
     LogState& log;
     TurnNeeds& turn_needs;
     SlowPathFlags& flags;
+    RequestIds& requests;
   };
   LockService(const Uses& uses, HashKeys& hash_keys);
 

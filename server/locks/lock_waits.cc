@@ -4,6 +4,7 @@
 
 #include "server/locks/lock_connections.h"
 #include "server/locks/lock_reply.h"
+#include "server/locks/lock_requests.h"
 
 namespace sluice {
 namespace {
@@ -65,6 +66,8 @@ void LockWaits::Refuse(int& answers_left) {
 
 // The client may be gone; then its session's end gives the lock back.
 void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
+  if (!wait.request.id.is_none()) [[unlikely]]
+    on_.requests.Remember(on_.changes, AskedOf(wait.request), TokensOf(grants), on_.clock.now());
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   const int64_t waited_ms = on_.clock.now().ms() - wait.since_ms;

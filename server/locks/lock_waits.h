@@ -14,6 +14,8 @@
 
 #include "server/clients/host.h"
 #include "server/config/config.h"
+#include "server/dispatch/change_recorder.h"
+#include "server/limits/request_ids.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_wait_statistics.h"
 #include "server/waiting/blocked_clients.h"
@@ -33,6 +35,8 @@ class LockWaits final : public WaitOwner, public LockCallers {
     SlowPathFlags& flags;
     HeldLocks& held;
     Locks& locks;
+    RequestIds& requests;
+    const ChangeRecorder changes;
     std::function<void()> cancelled;  // called when a wait has been noted as over
   };
   explicit LockWaits(Uses uses) : on_(std::move(uses)) {}

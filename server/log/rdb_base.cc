@@ -209,7 +209,8 @@ std::string RdbBase::PlayCommands(std::string_view requests) {
         words[0] == "SELECT" && words.size() == 2 ? ParseInt64(words[1]) : std::nullopt;
     if (selected && *selected >= 0 && *selected < keyspace_.databases()) {
       db = static_cast<int>(*selected);
-    } else if (words[0] != "LIMIT.POLICY" && words[0] != "LOCK.RESTORE") {
+    } else if (words[0] != "LIMIT.POLICY" && words[0] != "LOCK.RESTORE" &&
+               words[0] != "REQUEST.REMEMBER") {
       return Concat("it may not hold ", QuotedWord(words[0]));
     } else if (std::string fault = player_.PlayWords(db, words); !fault.empty()) {
       return fault;

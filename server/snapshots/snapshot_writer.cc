@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <string>
 #include <vector>
 
 #include "protocol/request_writer.h"
@@ -13,6 +14,7 @@
 #include "protocol/text/number_text.h"
 #include "server/config/version.h"
 #include "server/core/log_clock.h"
+#include "server/limits/request_ids.h"
 #include "storage/locks/lock.h"
 #include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_format.h"
@@ -86,6 +88,10 @@ void SnapshotWriter::WriteStream(const StreamPosition& stream) {
 void SnapshotWriter::WriteAll() {
   WriteHead();
   if (!fences_are_given_) WriteFences();
+  if (!style_.for_redis && source_.requests) {
+    source_.requests->BeginImage();
+    WriteRequests(SIZE_MAX);
+  }
   Keyspace& keyspace = source_.keyspace;
   for (int db = 0; db < keyspace.databases(); ++db) {
     if (keyspace.made(db)) keyspace.db(db).ForEach([&](const Entry& entry) { Save(db, entry); });
@@ -96,6 +102,7 @@ void SnapshotWriter::WriteAll() {
 void SnapshotWriter::BeginImage() {
   WriteHead();
   if (!fences_are_given_) source_.fences.BeginImage(*this);
+  if (!style_.for_redis && source_.requests) source_.requests->BeginImage();
   source_.keyspace.BeginImage(*this);
 }
 
@@ -188,11 +195,13 @@ bool SnapshotWriter::Slice(size_t budget) {
     EndCommands();
     fences_are_given_ = true;
   }
+  if (!style_.for_redis && source_.requests && WriteRequests(budget)) return true;
   return source_.keyspace.ImageSlice(clock_.now(), budget);
 }
 
 void SnapshotWriter::Abandon() {
   source_.fences.EndImage();
+  if (source_.requests) source_.requests->EndImage();
   source_.keyspace.AbandonImage();
   large_.reset();
   large_entry_ = nullptr;
@@ -222,6 +231,19 @@ void SnapshotWriter::WritePolicies() {
     if (config.burst > 0) words.insert(words.end(), {"BURST", burst});
     Play(words);
   }
+}
+
+// True: there are more.
+bool SnapshotWriter::WriteRequests(size_t budget) {
+  const Now& now = clock_.now();
+  const bool has_more = source_.requests->ImageSlice(
+      budget, now, [&](std::string_view id, const RequestMemory::Answer& answer) {
+        const std::vector<std::string> words = RememberWords(id, answer, now);
+        const std::vector<std::string_view> views(words.begin(), words.end());
+        Play(views);
+      });
+  EndCommands();
+  return has_more;
 }
 
 // A key that is about to change comes ahead of its turn: then so does what is remembered of a lock

@@ -9,7 +9,8 @@
 // repl-offset (storage/log/stream_position.h). Of our own, which Redis skips:
 //   sluice-clock     unix offset | shift | Unix time | boot: of the instant, so that deadlines that
 //                    were relative go on as in a log (LogClock)
-//   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET and LOCK.RESTORE alone
+//   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET, LOCK.RESTORE and
+//                    REQUEST.REMEMBER alone
 #pragma once
 
 #include <memory>
@@ -28,6 +29,7 @@
 #include "storage/log/stream_position.h"
 #include "storage/rdb/large/large_value_writer.h"
 #include "storage/rdb/rdb_file_writer.h"
+#include "storage/requests/request_memory.h"
 
 namespace sluice {
 
@@ -41,6 +43,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     const FunctionLibraries& functions;
     const PolicyTable& policies;
     FenceMemory& fences;
+    RequestMemory* requests = nullptr;  // null: there are none
   };
   struct Style {
     bool compress = true;
@@ -84,6 +87,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
   void WriteClock();
   void WritePolicies();
   void WriteFences();
+  bool WriteRequests(size_t budget);
   void LeaveOutBeside();
   bool Holds(const Entry& entry);
   bool HoldsHash(const Hash& hash);

@@ -122,7 +122,7 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
   if (is_back) {
     // After a restart the owner of a session's lock is back: what it asks for is what it holds.
     DropSession(holder, kSessionElsewhere);
-  } else {
+  } else if (!terms.again) {
     ++holder.holds;
   }
   const bool leased = holder.lease_until_ms != kNoDeadline;

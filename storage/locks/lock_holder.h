@@ -45,6 +45,7 @@ struct LockTerms {
   uint64_t session = 0;    // 0: none
   int64_t minhold_ms = 0;  // <= kLeaseMsMax
   uint64_t notify = 0;     // the connection to be told of a loss; 0: none
+  bool again = false;      // it has been granted before: no hold more
   std::optional<std::string> label;
 };
 

@@ -60,6 +60,7 @@ struct LockRequest {
   std::string owner;
   LockNames names;  // at least one, all different
   LockTerms terms;
+  BoxedText id;          // kept for the caller: the request's name of itself; none: it has none
   int priority = 0;      // kept for the caller, who makes ahead_ms of it
   int64_t ahead_ms = 0;  // it stands in line as if it had come so much earlier; |it| <= kAheadMsMax
   bool several = false;  // kept for the caller: it asked by MACQUIRE

@@ -132,8 +132,10 @@ void LimitPlayers::Play() {
     HangUp(player);
   } else if (player.waits) {
     return;
-  } else if (what < 45) {
+  } else if (what < 35) {
     Take(player, limit);
+  } else if (what < 45) {
+    TakeOnce(player, limit);
   } else if (what < 60) {
     Wait(player, limit);
   } else if (what < 70) {
@@ -201,6 +203,41 @@ void LimitPlayers::Take(Player& player, Limit& limit) {
   const LimitSaid expected = looks ? limit.model.Peek(ask.numbers, ask.cost, Now())
                                    : limit.model.Take(ask.numbers, ask.cost, ban_ms, Now());
   EXPECT_EQ(said, expected) << TextOf(words);
+}
+
+// Of few ids, so that many come again: some for the same, some for something else. FLUSHALL and DEL
+// are no reason to forget an answer.
+void LimitPlayers::TakeOnce(Player& player, Limit& limit) {
+  const Ask ask = AnyAsk(limit);
+  const std::string id = "id" + std::to_string(world_.Pick(0, 9));
+  Words words = TakeCommand(limit.key, ask.numbers, ask.policy, ask.cost);
+  Append(words, {"ID", id});
+  int64_t for_ms = ask.numbers.period_ms;
+  if (world_.OneIn(2)) {
+    for_ms = world_.Pick(1, 90);
+    Append(words, {"FOR", std::to_string(for_ms)});
+  }
+  const Reply reply = player.client->Run(words);
+  const LimitModel::Moment now = Now();
+  const auto before = answered_.find(id);
+  if (before == answered_.end() || now.ms() >= before->second.at_ms + before->second.for_ms) {
+    const LimitSaid said = ask.cost == 0 ? limit.model.Peek(ask.numbers, 0, now)
+                                         : limit.model.Take(ask.numbers, ask.cost, 0, now);
+    EXPECT_EQ(SaidBy(reply), said) << TextOf(words);
+    if (ask.cost > 0) answered_[id] = {limit.key, ask.cost, said, now.ms(), for_ms};
+    return;
+  }
+  const Answered& answered = before->second;
+  if (answered.key != limit.key || answered.cost != ask.cost) {
+    EXPECT_TRUE(reply.text.starts_with("ERR this ID is that of another")) << reply.ToText();
+    return;
+  }
+  LimitSaid said = answered.said;
+  const int64_t passed_ms = now.ms() - answered.at_ms;
+  if (said.retry_ms > 0) said.retry_ms = std::max<int64_t>(0, said.retry_ms - passed_ms);
+  said.reset_ms = std::max<int64_t>(0, said.reset_ms - passed_ms);
+  said.reset_at_ms = now.ms() + now.unix_offset_ms + said.reset_ms;
+  EXPECT_EQ(SaidBy(reply), said) << TextOf(words);
 }
 
 // A request that fits passes no waiter. Only a waiter that heads the queue brings a ban: which of

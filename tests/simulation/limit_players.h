@@ -56,7 +56,17 @@ class LimitPlayers final : public Players {
   LimitModel::Moment Now();
   Player NewPlayer();
 
+  // What a request with an ID was answered.
+  struct Answered {
+    std::string key;
+    int64_t cost;
+    LimitSaid said;
+    int64_t at_ms;
+    int64_t for_ms;
+  };
+
   void Take(Player& player, Limit& limit);
+  void TakeOnce(Player& player, Limit& limit);
   void Wait(Player& player, Limit& limit);
   void TakeWatched(Player& player, Limit& limit);
   void TakeSeveral(Player& player, Limit& one, Limit& other);
@@ -78,7 +88,8 @@ class LimitPlayers final : public Players {
   std::vector<Limit> limits_;
   std::deque<Player> players_;
   TestClient* watcher_ = nullptr;
-  std::vector<int64_t> bucket_;  // when each unit drains, in ms
+  std::map<std::string, Answered> answered_;  // by id
+  std::vector<int64_t> bucket_;               // when each unit drains, in ms
   const LimitNumbers throttled_;
   LimitModel throttle_;
 };

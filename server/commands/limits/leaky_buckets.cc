@@ -1,7 +1,8 @@
 // The leaky buckets of the Redis module redis-leaky-bucket, whose earlier name was mcaptcha-cache:
 // LBUCKET.COUNT adds one and takes it away again so many seconds later, each by itself;
 // LBUCKET.GET tells what is there. Replies and error texts are the module's, which has no "ERR" in
-// them; like it, both commands ignore what stands behind their arguments.
+// them; like it, both commands ignore what stands behind their arguments, but for ID
+// (server/limits/ request_ids.h).
 //
 // LBUCKET.COUNTAT is ours: the same with the moment at which the units drain, as a Unix time. It is
 // how a count is written to the log, and so the one form that replays to the same bucket. Clients
@@ -15,6 +16,7 @@
 // A bucket is held in one of two forms. Few drains fit into the entry itself (packed, a TickRun);
 // more need an object. Each count may move it from one to the other.
 
+#include <algorithm>
 #include <charconv>
 #include <memory>
 #include <optional>
@@ -24,6 +26,7 @@
 #include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/limits/limit_requests.h"
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -123,11 +126,7 @@ void CountUnits(CommandCall& call, uint64_t units, int64_t due_ms) {
 
 // With lbucket-second-buckets all counts of a second that are to drain together do, as in the
 // module, which has one timer a second; without it each drains on its own ms.
-//   LBUCKET.COUNT v 30   → OK
-//   LBUCKET.GET v        → "1"
-//   LBUCKET.GET nothing  → -key lbucket:captcha:1:nothing not found
-void Count(CommandCall& call) {
-  if (!HasArguments(call, 2)) return;
+void CountFor(CommandCall& call) {
   const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
   if (!seconds) return call.reply.Error("Couldn't parse as integer");
   if (*seconds < 0) {
@@ -139,6 +138,36 @@ void Count(CommandCall& call) {
     due_ms = call.part<LimitService>().drain_seconds().Join(due_ms, call.now);
   }
   CountUnits(call, 1, due_ms);
+}
+
+// Asked again it counts nothing. A count that is refused is not remembered.
+void CountOnce(CommandCall& call) {
+  ArgReader args(call.args, 4);
+  RequestIds::Asked asked{.id = ReadRequestId(args)};
+  const int64_t for_ms = args.TakeWord("FOR") ? ReadRequestFor(args) : 0;
+  if (!args.Finish()) return call.reply.Error(args.error());
+  const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
+  const bool counts = seconds && *seconds >= 0;
+  std::string text;
+  AddToFingerprint(text, "count", call.db.index(), call.args[1], "", seconds.value_or(-1));
+  asked.fingerprint = FingerprintOf(text);
+  asked.for_ms = RequestForMs(for_ms, std::clamp<int64_t>(seconds.value_or(0), 1, 3600) * 1000);
+  if (IsAnswered(call, asked, [&](const RequestMemory::Answer&) { call.reply.Ok(); })) return;
+  const Entry* const found = call.db.Find(call.Key(1), call.now);
+  if (counts && (!found || found->type() == ValueType::kLeakyBucket))
+    call.part<RequestIds>().Remember(ChangeRecorder(call.parts), asked, {}, call.now);
+  CountFor(call);
+}
+
+//   LBUCKET.COUNT v 30   → OK
+//   LBUCKET.GET v        → "1"
+//   LBUCKET.GET nothing  → -key lbucket:captcha:1:nothing not found
+//   LBUCKET.COUNT v 30 ID 7f3a   → OK   once, however often it comes
+void Count(CommandCall& call) {
+  if (!HasArguments(call, 2)) return;
+  if (call.args.size() > 4 && IsWord(call.args[3], "ID")) [[unlikely]]
+    return CountOnce(call);
+  CountFor(call);
 }
 
 // A drain that lies beyond the wheel's last tick drains there.
@@ -189,7 +218,7 @@ constexpr CommandRow CountRow(std::string_view name) {
           .group = "limit",
           .since = "0.1.0",
           .complexity = "O(1), amortized over what has drained since.",
-          .usage = "key seconds",
+          .usage = "key seconds [id=<ID token [FOR for-ms:integer(1..86400000)]>]",
           .summary = "Count one, which drains by itself so many seconds later."};
 }
 

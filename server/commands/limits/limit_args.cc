@@ -6,6 +6,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/commands/shared/option_table.h"
+#include "server/limits/request_ids.h"
 
 namespace sluice {
 namespace {
@@ -98,16 +99,21 @@ constexpr OptionRow<Reading> kLimitArgsOptions[] = {
      [](ArgReader& args, Reading& reading) {
        reading.options.at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
      }},
+    {"ID", [](ArgReader& args, Reading& reading) { reading.options.id = ReadRequestId(args); }},
+    {"FOR",
+     [](ArgReader& args, Reading& reading) { reading.options.for_ms = ReadRequestFor(args); }},
 };
 
 // The exclusions, each with its sentence: PEEK changes nothing, so there is nothing to wait for or
-// to ban; a logged request happened at its moment; SHADOW may hinder no caller.
+// to ban or to remember; a logged request happened at its moment; SHADOW may hinder no caller.
 void CheckTogether(ArgReader& args, const TakeOptions& options) {
   const bool bans = options.request.ban_ms > 0;
   if (options.peek && options.wait_ms) args.Fail("ERR PEEK and WAIT exclude each other");
   if (options.at_unix_us && options.wait_ms) args.Fail("ERR AT and WAIT exclude each other");
   if (options.peek && bans) args.Fail("ERR PEEK and BAN exclude each other");
   if (options.shadow && options.wait_ms) args.Fail("ERR SHADOW and WAIT exclude each other");
+  if (options.peek && !options.id.empty()) args.Fail("ERR PEEK and ID exclude each other");
+  if (options.for_ms > 0 && options.id.empty()) args.Fail("ERR FOR needs an ID");
   if (options.shadow && bans) args.Fail("ERR SHADOW and BAN exclude each other");
 }
 
@@ -139,7 +145,8 @@ TakeOptions ReadTake(ArgReader& args, LimitService& limits) {
   const bool by_policy = args.more() && IsWord(args.Peek(), "POLICY");
   ReadBehindKey(args, limits.policies(), kLimitArgsOptions, reading);
   CheckTogether(args, options);
-  if (!args.failed() && !by_policy) limits.parsed_takes().Keep(words, options);  // policies change
+  const bool comes_again = !by_policy && options.id.empty();  // policies change
+  if (!args.failed() && comes_again) limits.parsed_takes().Keep(words, options);
   return options;
 }
 

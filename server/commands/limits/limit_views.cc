@@ -5,8 +5,8 @@
 //   LIMIT.INFO   what the limiter is, and what of it is used
 
 #include "server/commands/families.h"
+#include "server/commands/limits/limit_answers.h"
 #include "server/commands/limits/limit_args.h"
-#include "server/commands/limits/limit_replies.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/limits/limit_service.h"

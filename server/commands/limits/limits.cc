@@ -1,7 +1,7 @@
-// The limiter family: six algorithms behind one command each for taking, taking from several at
-// once and giving back. storage/limits decides what an algorithm says; this file reads requests,
-// asks, answers and reports. What only looks is in limit_views.cc, named policies are in
-// limit_policies.cc.
+// The limiter family: six algorithms behind one command each for taking and giving back; taking
+// from several at once is limit_all.cc, what only looks is limit_views.cc. storage/limits decides
+// what an algorithm says; this file reads requests, asks, answers and reports. Named policies are
+// in limit_policies.cc.
 //
 // AT, with which a log says when LIMIT.TAKE and LIMIT.REFUND were asked, is refused to clients:
 // they could take at a moment at which the limit was whole, or end it for all.
@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
+#include "server/commands/limits/limit_answers.h"
 #include "server/commands/limits/limit_args.h"
-#include "server/commands/limits/limit_replies.h"
+#include "server/commands/limits/limit_requests.h"
 #include "server/commands/shared/rows.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/change_recorder.h"
@@ -33,40 +33,7 @@
 namespace sluice {
 namespace {
 
-// --- effects and events
-
-constexpr std::string_view kTakeEvent = "limit.take";
-constexpr std::string_view kShadowEvent = "limit.shadow";
-
-// The request again, with all of its numbers and the moment at which it was made: from the same
-// state it leads to the same one, whenever it is replayed.
-std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& request,
-                                    const Now& now) {
-  const LimitConfig& config = request.config;
-  std::vector<std::string> words = {"LIMIT.TAKE", std::string(key),
-                                    std::string(LimitAlgorithmName(config.algorithm)),
-                                    Int64Text(config.max), Int64Text(config.period_ms)};
-  const auto add = [&words](std::string_view option, int64_t value) {
-    words.emplace_back(option);
-    words.push_back(Int64Text(value));
-  };
-  if (HasBurst(config.algorithm)) add("BURST", config.burst);
-  if (request.cost != 1) add("COST", request.cost);
-  if (request.ban_ms > 0) add("BAN", request.ban_ms);
-  add("AT", now.unix_us());
-  return words;
-}
-
-// A refusal may change something as well: it may bring a ban. So callers ask changed(), not
-// allowed.
-void SayTaken(CommandCall& call, std::string_view key, const LimitRequest& request, const Now& now,
-              std::string_view event = kTakeEvent) {
-  call.Changed(kNotifyModule, event, key);
-  if (!call.wants_effects()) return;
-  const std::vector<std::string> words = LoggedTake(key, request, now);
-  const std::vector<std::string_view> views(words.begin(), words.end());
-  call.ReplaceWith(views);
-}
+// --- a logged request's moment
 
 // False: a client names a moment, which has been answered.
 bool MayName(CommandCall& call, const std::optional<int64_t>& at_unix_us) {
@@ -96,6 +63,20 @@ void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& r
   changes.Add(key.db, views);
 }
 
+// What the same request will be answered again. A shorter time than asked is a fault of none.
+void RememberTake(const Parts& parts, const RequestIds::Asked& asked, const LimitVerdict& verdict,
+                  const Now& now) {
+  if (asked.id.empty()) return;
+  RequestIds::Values values;
+  AddVerdict(values, verdict);
+  parts.Get<RequestIds>().Remember(ChangeRecorder(parts), asked, values, now);
+}
+
+void ReplyFound(ReplySink& reply, const RequestIds::Found& found, const Now& now) {
+  if (found.recalled == RequestIds::Recalled::kOther) return reply.Error(kOtherRequest);
+  ReplyVerdict(reply, VerdictAt(found.answer, 0, now));
+}
+
 // A waiter with a policy asks with what the policy says now. Null: the policy is gone.
 const LimitConfig* ConfigOf(const Parts& parts, const LimitWaiters::Ticket& ticket) {
   return ticket.policy.empty() ? &ticket.request.config
@@ -114,6 +95,14 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   const LimitConfig* const config = ConfigOf(parts, ticket);
   // LIMIT.POLICY DEL while it waited.
   if (!config) return finish([](ReplySink& reply) { reply.Error(kNoSuchPolicy); });
+  if (!ticket.asked.id.empty()) {  // the same may have been granted to another connection
+    const RequestIds::Found found =
+        parts.Get<RequestIds>().Recall(ticket.asked, parts.Get<TurnClock>().now());
+    if (found.recalled != RequestIds::Recalled::kNew) {
+      return finish(
+          [&](ReplySink& reply) { ReplyFound(reply, found, parts.Get<TurnClock>().now()); });
+    }
+  }
   LimitRequest request{*config, ticket.request.cost};
   Keyspace& keyspace = parts.Get<Keyspace>();
   LimiterKey limiter(keyspace.db(key.db), keyspace.Hash(key.key), parts.Get<TurnClock>().now());
@@ -126,6 +115,7 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   if (limiter.changed()) SayTakenByWaiter(parts, key, request);
   // It stays at the head, and the queue's timer is set to that.
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
+  RememberTake(parts, ticket.asked, verdict, parts.Get<TurnClock>().now());
   parts.Get<LimitService>().Count(key.db, limiter.key(), config->algorithm,
                                   {.policy = ticket.policy}, verdict.allowed);
   return finish([&](ReplySink& reply) { ReplyVerdict(reply, verdict); });
@@ -156,7 +146,13 @@ void TakeTimedOut(CommandCall& call) {
   verdict.allowed = false;
   call.part<LimitService>().Count(call.db.index(), call.Key(1), request.config.algorithm,
                                   {.policy = options.policy}, false);
+  RememberTake(call.parts, AskedTake(call.db.index(), call.args[1], options), verdict, call.now);
   ReplyVerdict(call.reply, verdict);
+}
+
+RequestIds::Asked AskedIfNamed(const CommandCall& call, const TakeOptions& options) {
+  if (options.id.empty()) return {};
+  return AskedTake(call.db.index(), call.args[1], options);
 }
 
 // Queues the request if it has to wait and may; false when it is to be answered at once. A ban
@@ -170,10 +166,19 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   const LimitVerdict verdict = limiter.Peek(request.config, request.cost);
   // Answered at once: what never fits, and what fits while no other request waits.
   if (verdict.retry_ms < 0 || (verdict.allowed && !limit_waiters.HasWaiters(key))) return false;
-  LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy), TryAgain};
+  LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy),
+                              AskedIfNamed(call, options), TryAgain};
   limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,
                      TakeTimedOut);
   return true;
+}
+
+// True: it has been answered, as it was before, or since its id is that of another request.
+bool IsTakenBefore(CommandCall& call, const TakeOptions& options) {
+  const auto answer = [&](const RequestMemory::Answer& before) {
+    ReplyVerdict(call.reply, VerdictAt(before, 0, call.now));
+  };
+  return IsAnswered(call, AskedIfNamed(call, options), answer);
 }
 
 // Moment, type and algorithm are checked, then the request peeks, queues or takes. One that costs
@@ -189,6 +194,9 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!MayName(call, options.at_unix_us)) return;
   const LimitRequest& request = options.request;
   const Now now = MomentOf(call, options.at_unix_us);
+  const bool is_named = !options.id.empty();
+  if (is_named && IsTakenBefore(call, options)) [[unlikely]]
+    return;
   LimiterKey limiter(call.db, call.Key(1), now);
   if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
   if (options.peek || request.cost == 0) [[unlikely]]
@@ -199,6 +207,8 @@ void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (limiter.changed()) {
     SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
   }
+  if (is_named) [[unlikely]]
+    RememberTake(call.parts, AskedIfNamed(call, options), verdict, now);
   ReplyVerdict(call.reply, verdict);
 }
 
@@ -219,89 +229,23 @@ void Take(CommandCall& call) {
   TakeAs(call, options);
 }
 
-// --- LIMIT.ALL
-
-struct Part {
-  HashedKey key;
-  LimitRequest request;
-  std::string_view policy;  // its name; empty: none
-};
-
-// Every fault is told before a key is looked at. The same key twice is one of them: the second part
-// would be asked before the first was taken. False: the error has been answered.
-bool ReadParts(CommandCall& call, std::vector<Part>& parts) {
-  ArgReader args(call.args);
-  const auto most = static_cast<int64_t>(call.args.size()) - 2;
-  const std::optional<int64_t> count = ParseInt64(args.Bytes());
-  if (!count || *count < 1) args.Fail("ERR numkeys should be greater than 0");
-  if (count && *count > most) args.Fail("ERR Number of keys can't be greater than number of args");
-  // With a secret key, as clients choose the names.
-  absl::flat_hash_set<std::string_view, KeyedHash> seen(
-      0, KeyedHash(call.keyspace.hash_keys().Next()));
-  for (int64_t i = 0; !args.failed() && i < *count; ++i) {
-    parts.push_back({call.Key(args.position()), {}, {}});
-    if (!seen.insert(args.Bytes()).second) args.Fail("ERR the same key twice");
-  }
-  for (Part& part : parts) {
-    if (args.failed()) break;
-    const size_t at = args.position();
-    part.request = ReadPart(args, call.part<LimitService>().policies());
-    if (!args.failed() && IsWord(call.args[at], "POLICY")) part.policy = call.args[at + 1];
-  }
-  if (args.Finish()) return true;
-  call.reply.Error(args.error());
-  return false;
-}
-
-// Asks all parts first. False: one of the keys is no such limiter, which has been answered.
-bool PeekParts(CommandCall& call, const std::vector<Part>& parts,
-               std::vector<LimitVerdict>& verdicts) {
-  for (const Part& part : parts) {
-    LimiterKey limiter(call.db, part.key, call.now);
-    if (!Accepts(call.reply, limiter, part.request.config.algorithm)) return false;
-    verdicts.push_back(limiter.Peek(part.request.config, part.request.cost));
-  }
-  return true;
-}
-
-// Requires: each of them was just allowed. Nothing came in between, so each is allowed again. A
-// part that costs nothing has its answer already.
-void TakeParts(CommandCall& call, const std::vector<Part>& parts,
-               std::vector<LimitVerdict>& verdicts) {
-  LimitService& limits = call.part<LimitService>();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].request.cost == 0) continue;
-    LimiterKey limiter(call.db, parts[i].key, call.now);
-    verdicts[i] =
-        limits.Take(limiter, call.db.index(), parts[i].request, {.policy = parts[i].policy});
-    SayTaken(call, parts[i].key.bytes, parts[i].request, call.now);
-  }
-}
-
-// All or none: first every part is asked, then every part is taken. A part that would fit alone
-// consumes nothing if another one does not. The effects are single LIMIT.TAKEs, as one group. After
-// `LIMIT.ALL 2 a b WINDOW 2 10000 0 1 WINDOW 5 10000 0 9`, which b refuses:
-//   LIMIT.INFO a                                           → []
-//   LIMIT.ALL 2 a a WINDOW 2 10000 0 1 WINDOW 5 10000 0 1  → -ERR the same key twice
-void TakeAll(CommandCall& call) {
-  std::vector<Part> parts;
-  std::vector<LimitVerdict> verdicts;
-  if (!ReadParts(call, parts) || !PeekParts(call, parts, verdicts)) return;
-  bool allowed = true;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    allowed &= verdicts[i].allowed;
-    if (verdicts[i].allowed) continue;
-    call.part<LimitService>().Count(call.db.index(), parts[i].key,
-                                    parts[i].request.config.algorithm, {.policy = parts[i].policy},
-                                    false);
-  }
-  if (allowed) TakeParts(call, parts, verdicts);
-  call.reply.Array(1 + verdicts.size());
-  call.reply.Integer(allowed);
-  for (const LimitVerdict& verdict : verdicts) ReplyVerdict(call.reply, verdict);
-}
-
 // --- LIMIT.REFUND
+
+// True: answered. Sets what it is remembered as.
+bool IsRefundedBefore(CommandCall& call, RequestIds::Asked& asked, int64_t units) {
+  std::string text;
+  AddToFingerprint(text, "refund", call.db.index(), call.args[1], "", units);
+  asked.fingerprint = FingerprintOf(text);
+  return IsAnswered(call, asked, [&](const RequestMemory::Answer& before) {
+    before.values.empty() ? call.reply.NullArray() : call.reply.Integer(before.values[0]);
+  });
+}
+
+void RememberRefund(CommandCall& call, const RequestIds::Asked& asked,
+                    const RequestIds::Values& values) {
+  if (asked.id.empty()) return;
+  call.part<RequestIds>().Remember(ChangeRecorder(call.parts), asked, values, call.now);
+}
 
 // Never above the limit: what was not consumed cannot be given back. Null for a missing key, which
 // is as good as unused. Waiters of the key are tried after this command. After
@@ -312,19 +256,26 @@ void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t units = args.IntIn({"units", 1, kInt64Max});
   std::optional<int64_t> at_unix_us;
+  RequestIds::Asked asked;
   if (args.TakeWord("AT")) at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
+  if (args.TakeWord("ID")) asked.id = ReadRequestId(args);
   if (!args.Finish()) return call.reply.Error(args.error());
   if (!MayName(call, at_unix_us)) return;
+  if (!asked.id.empty() && IsRefundedBefore(call, asked, units)) return;
   const Now now = MomentOf(call, at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
   if (!IsLimiter(call.reply, limiter)) return;
-  if (!limiter.exists()) return call.reply.NullArray();
+  if (!limiter.exists()) {
+    RememberRefund(call, asked, {});
+    return call.reply.NullArray();
+  }
   const int64_t remaining = limiter.Refund(units);
   if (limiter.changed()) call.Changed(kNotifyModule, "limit.refund", call.args[1]);
   if (limiter.changed() && call.wants_effects()) {
     call.ReplaceWith(
         {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
   }
+  RememberRefund(call, asked, {remaining});
   call.reply.Integer(remaining);
 }
 
@@ -335,7 +286,7 @@ uint16_t TakeKeyFlags(const Request& request) {
   const Args args = request.args;
   constexpr uint16_t kReads = kKeyRo | kKeyAccess;
   constexpr uint16_t kReadsAndWrites = kKeyRw | kKeyAccess | kKeyUpdate;
-  constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN", "AT"};
+  constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN", "AT", "ID", "FOR"};
   size_t at = args.size() > 2 && IsWord(args[2], "POLICY") ? 4 : 5;
   while (at < args.size()) {
     const std::string_view word = args[at];
@@ -370,24 +321,10 @@ constexpr CommandRow kLimitsRows[] = {
               "max:integer(1..2^62) "
               "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
               "burst:integer(0..2^62)] [COST cost:integer(0..2^63-1)] "
-              "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW]",
+              "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW] "
+              "[id=<ID token [FOR for-ms:integer(1..86400000)]>]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset.",
      .key_flags = TakeKeyFlags},
-    {.name = "LIMIT.ALL",
-     .arity = -5,
-     .flags = kTakes,
-     .categories = kCatLimit,
-     .keys = KeysCounted(1, kKeyRw | kKeyAccess | kKeyUpdate),
-     .run = TakeAll,
-     .group = "limit",
-     .since = "0.1.0",
-     .complexity = "O(N) where N is the number of keys; each as LIMIT.TAKE.",
-     .usage =
-         "numkeys:integer key [key ...] limit=<request=<algorithm=<WINDOW | ROLLING | SLIDING | "
-         "LOG | GCRA | LEAKY> max:integer(1..2^62) period-ms:integer(1..2^46) "
-         "burst:integer(0..2^62) cost:integer(0..2^63-1) | "
-         "POLICY name:string(0..256) cost:integer(0..2^63-1)> ...>",
-     .summary = "Take from several limits, all or none: allowed, and each one's values."},
     {.name = "LIMIT.REFUND",
      .arity = -3,
      .flags = kNotInRedis70 | kWrite | kFast,
@@ -398,7 +335,7 @@ constexpr CommandRow kLimitsRows[] = {
      .since = "0.1.0",
      .complexity = "O(1); LOG and LEAKY: O(log N) where N is the number of milliseconds of the "
                    "period in which something came.",
-     .usage = "key units:integer(1..2^63-1)",
+     .usage = "key units:integer(1..2^63-1) [ID token]",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
 };
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "server/commands/families.h"
@@ -19,6 +20,7 @@
 #include "server/dispatch/arg_reader.h"
 #include "server/locks/lock_connections.h"
 #include "server/locks/lock_reply.h"
+#include "server/locks/lock_requests.h"
 #include "server/locks/lock_service.h"
 
 namespace sluice {
@@ -30,6 +32,31 @@ void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open, const
   if (std::ranges::any_of(open, is_held_back)) return ReplyGrace(call);
   call.reply.NullArray();
 }
+
+// --- ID: see server/locks/lock_requests.h
+
+RequestIds::Asked AskedFor(std::string_view id, const LockRequest& request, OpenLocks& open) {
+  std::vector<LockNameView> names;
+  for (const OpenLock& lock : open) names.push_back(lock.name());
+  return AskedOf(id, request.owner, request.terms.shape, names);
+}
+
+// A request that was granted, and still is, asks for no hold more. False: its id is that of another
+// one, which has been answered.
+bool Recall(CommandCall& call, const RequestIds::Asked& asked, OpenLocks& open,
+            LockRequest& request) {
+  const RequestIds::Found found = call.part<RequestIds>().Recall(asked, call.now);
+  if (found.recalled == RequestIds::Recalled::kOther) {
+    call.reply.Error("ERR this ID is that of another request, of another key, owner or mode");
+    return false;
+  }
+  request.id = asked.id;
+  request.terms.again = found.recalled == RequestIds::Recalled::kSame &&
+                        AreHeldBy(absl::MakeSpan(open), request.owner, found.answer.values);
+  return true;
+}
+
+// --- asking
 
 // The order matters. Arguments come first, then what has happened to locks in the meantime, then
 // the keys (WRONGTYPE), then room below the token mark and the lease horizon, then doubts that a
@@ -55,12 +82,18 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   Locks& locks = service.Enter();
   OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
   if (open.empty()) return;
+  RequestIds::Asked asked;
+  if (!options.id.empty()) [[unlikely]] {
+    asked = AskedFor(options.id, request, open);
+    if (!Recall(call, asked, open, request)) return;
+  }
   if (const auto fault = service.Reserve(request.terms, options.wait_ms); !fault.empty())
     return call.reply.Error(fault);
   // After a restart, a lock may be known as this owner's which it gave back in what is missing.
   const auto is_in_doubt = [&](OpenLock& lock) { return service.IsInDoubt(lock, request.owner); };
   if (std::ranges::any_of(open, is_in_doubt)) return ReplyGrace(call);
   const LockShape shape = request.terms.shape;
+  const bool is_first = !asked.id.empty() && !request.terms.again;
   const WaitTerms wait{ConnectionOf(call.client), options.wait_ms};
   const AcquireResult result =
       locks.Acquire(absl::MakeSpan(open), std::move(request), wait, call.now);
@@ -73,6 +106,10 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (result.outcome == AcquireOutcome::kDeadlock) service.waits().CountDeadlock(open);
   if (result.outcome != AcquireOutcome::kGranted) {
     return call.reply.Error(RefusalText(result.outcome));
+  }
+  if (is_first) [[unlikely]] {
+    call.part<RequestIds>().Remember(ChangeRecorder(call.parts), asked, TokensOf(result.grants),
+                                     call.now);
   }
   several ? ReplyTokens(call.reply, result.grants)
           : ReplyGrant(call.reply, result.grants.front(), 0);
@@ -116,7 +153,8 @@ constexpr CommandRow kLockAcquireListed[] = {
               "wait-ms:integer(0..2^46)] "
               "[SHARED | permits=<PERMITS n:integer(1..2^31) OF m:integer(1..2^31)>] [MINHOLD "
               "minhold-ms:integer(0..2^46)] "
-              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)]",
+              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)] "
+              "[ID token]",
      .summary = "Take a lock; its fencing token, or null while others hold it."},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
@@ -127,7 +165,8 @@ constexpr CommandRow kLockAcquireListed[] = {
      .usage = "numkeys:integer(1..1024) key [key ...] owner:string(1..1024) [LEASE "
               "lease-ms:integer(1..2^46)] [SESSION] "
               "[WAIT wait-ms:integer(0..2^46)] [SHARED] [MINHOLD minhold-ms:integer(0..2^46)] "
-              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)]",
+              "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)] "
+              "[ID token]",
      .summary = "Take several locks or none; their fencing tokens."},
 };
 constexpr auto kLockAcquireRows =

@@ -7,6 +7,7 @@
 #include "server/commands/shared/option_table.h"
 #include "server/config/settings.h"
 #include "server/dispatch/script_state.h"
+#include "server/limits/request_ids.h"
 #include "server/locks/lock_connections.h"
 #include "storage/locks/locks.h"
 
@@ -46,6 +47,8 @@ void ReadLabel(ArgReader& args, AcquireOptions& options) {
 void ReadPriority(ArgReader& args, AcquireOptions& options) {
   options.priority = static_cast<int>(args.IntIn({"PRIORITY", -kPriorityMax, kPriorityMax}));
 }
+// So that the request can be asked again, should its answer be lost.
+void ReadId(ArgReader& args, AcquireOptions& options) { options.id = ReadRequestId(args); }
 void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
 // SHARED and PERMITS exclude each other: beside one the other is a syntax error.
@@ -67,6 +70,7 @@ constexpr OptionRow<AcquireOptions> kLockOptionsOptions[] = {
     {"LABEL", ReadLabel},
     {"NOTIFY", ReadNotify},
     {"PRIORITY", ReadPriority},
+    {"ID", ReadId},
 };
 
 // The client whose connection counts: a script acts for its caller.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
@@ -14,6 +15,7 @@ struct AcquireOptions {
   bool several;      // of MACQUIRE, which has no PERMITS
   LockTerms& terms;  // where they are needed: of the request
   int priority = 0;
+  std::string id = {};  // as it is kept; empty: it has none
   int64_t wait_ms = 0;
   bool session = false;
   bool notify = false;

@@ -1,0 +1,66 @@
+// See limit_requests.h.
+#include "server/commands/limits/limit_requests.h"
+
+#include <algorithm>
+#include <string>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+// -1, "never", stays.
+int64_t LeftOf(int64_t span_ms, int64_t passed_ms) {
+  return span_ms <= 0 ? span_ms : std::max<int64_t>(0, span_ms - passed_ms);
+}
+
+}  // namespace
+
+// A key may hold any bytes, so it stands behind its length.
+void AddToFingerprint(std::string& text, std::string_view what, int db, std::string_view key,
+                      std::string_view algorithm, int64_t cost) {
+  ConcatTo(text, what, " ", db, " ", key.size(), ":", key, " ", algorithm, " ", cost, " ");
+}
+
+RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options) {
+  const LimitConfig& config = options.request.config;
+  std::string text;
+  AddToFingerprint(text, "take", db, key, LimitAlgorithmName(config.algorithm),
+                   options.request.cost);
+  return {options.id, FingerprintOf(text), RequestForMs(options.for_ms, config.period_ms)};
+}
+
+int64_t RequestForMs(int64_t given_ms, int64_t period_ms) {
+  return given_ms > 0 ? given_ms : std::min(period_ms, kRequestForMs);
+}
+
+bool IsAnswered(CommandCall& call, const RequestIds::Asked& asked,
+                absl::FunctionRef<void(const RequestMemory::Answer& answer)> reply) {
+  const RequestIds::Found found = call.part<RequestIds>().Recall(asked, call.now);
+  if (found.recalled == RequestIds::Recalled::kNew) return false;
+  if (found.recalled == RequestIds::Recalled::kOther) {
+    call.reply.Error(kOtherRequest);
+  } else {
+    reply(found.answer);
+  }
+  return true;
+}
+
+void AddVerdict(RequestIds::Values& values, const LimitVerdict& verdict) {
+  for (const int64_t value : {int64_t{verdict.allowed}, verdict.limit, verdict.remaining,
+                              verdict.retry_ms, verdict.reset_ms})
+    values.push_back(value);
+}
+
+LimitVerdict VerdictAt(const RequestMemory::Answer& answer, size_t at, const Now& now) {
+  if (answer.values.size() < at + 5) return {};  // a log that tells less
+  const int64_t* const values = answer.values.data() + at;
+  const int64_t passed_ms = now.ms() - answer.at_ms;
+  LimitVerdict verdict{.allowed = values[0] != 0, .limit = values[1], .remaining = values[2]};
+  verdict.retry_ms = LeftOf(values[3], passed_ms);
+  verdict.reset_ms = LeftOf(values[4], passed_ms);
+  verdict.reset_at_ms = now.unix_ms() + verdict.reset_ms;
+  return verdict;
+}
+
+}  // namespace sluice

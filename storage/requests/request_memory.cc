@@ -1,0 +1,167 @@
+// See request_memory.h.
+#include "storage/requests/request_memory.h"
+
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "protocol/text/concat.h"
+#include "storage/hashing/sha.h"
+#include "storage/memory/block_size.h"
+
+namespace sluice {
+namespace {
+
+// A number as a varint: seven bits a byte, the lowest first; the sign is the lowest bit.
+constexpr size_t kVarintMax = 10;
+
+size_t PutVarint(int64_t number, uint8_t* out) {
+  auto rest = (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63);
+  size_t size = 0;
+  for (; rest >= 0x80; rest >>= 7) out[size++] = static_cast<uint8_t>(rest | 0x80);
+  out[size++] = static_cast<uint8_t>(rest);
+  return size;
+}
+
+int64_t TakeVarint(const uint8_t*& at) {
+  uint64_t bits = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    bits |= static_cast<uint64_t>(*at & 0x7f) << shift;
+    if ((*at++ & 0x80) == 0) break;
+  }
+  return static_cast<int64_t>(bits >> 1) ^ -static_cast<int64_t>(bits & 1);
+}
+
+}  // namespace
+
+std::string RequestIdOf(std::string_view id) {
+  if (id.size() <= kRequestIdPlainMax) return std::string(id);
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text = "sha256:";
+  for (const uint8_t byte : Sha256(id)) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+// Behind it stand the bytes of the id, then when it is over (engine ms, as of no shift), for how
+// long it was kept, and the values.
+struct [[gnu::packed]] RequestMemory::Record {
+  Record* next = nullptr;
+  uint64_t fingerprint = 0;
+  uint16_t number_bytes = 0;
+  uint8_t id_size = 0;
+  bool dead = false;
+
+  char* data() { return reinterpret_cast<char*>(this + 1); }
+  const char* data() const { return reinterpret_cast<const char*>(this + 1); }
+  std::string_view id() const { return {data(), id_size}; }
+  const uint8_t* numbers() const { return reinterpret_cast<const uint8_t*>(data()) + id_size; }
+};
+
+size_t RequestMemory::Hash::operator()(const Record* record) const { return hash(record->id()); }
+bool RequestMemory::Equal::operator()(const Record* a, std::string_view id) const {
+  return a->id() == id;
+}
+
+RequestMemory::~RequestMemory() {
+  while (first_ != nullptr) {
+    Record* const gone = first_;
+    first_ = gone->next;
+    std::free(gone);
+  }
+}
+
+RequestMemory::Answer RequestMemory::AnswerOf(const Record& record) const {
+  const uint8_t* at = record.numbers();
+  const uint8_t* const end = at + record.number_bytes;
+  Answer answer{.fingerprint = record.fingerprint, .at_ms = TakeVarint(at) + shift_ms_};
+  answer.for_ms = TakeVarint(at);
+  answer.at_ms -= answer.for_ms;
+  while (at < end) answer.values.push_back(TakeVarint(at));
+  return answer;
+}
+
+bool RequestMemory::IsOver(const Record& record, const Now& now) const {
+  const uint8_t* at = record.numbers();
+  return now.ms() >= TakeVarint(at) + shift_ms_;
+}
+
+std::optional<RequestMemory::Answer> RequestMemory::Find(std::string_view id,
+                                                         const Now& now) const {
+  if (tables_.empty()) return std::nullopt;
+  const Table& table = TableOf(id);
+  const auto found = table.find(id);
+  if (found == table.end() || IsOver(**found, now)) return std::nullopt;
+  return AnswerOf(**found);
+}
+
+size_t RequestMemory::BytesOf(const Record& record) const {
+  return BlockSize(sizeof(Record) + record.id_size + record.number_bytes) + kSlotBytes;
+}
+
+void RequestMemory::Remember(std::string_view id, const Answer& answer, const Now& now) {
+  assert(!id.empty() && id.size() <= kRequestIdBytesMax);
+  assert(answer.for_ms >= 1 && answer.for_ms <= kRequestForMsMax);
+  absl::InlinedVector<uint8_t, 64> numbers((2 + answer.values.size()) * kVarintMax);
+  size_t number_bytes = PutVarint(answer.at_ms + answer.for_ms - shift_ms_, numbers.data());
+  number_bytes += PutVarint(answer.for_ms, numbers.data() + number_bytes);
+  for (const int64_t value : answer.values)
+    number_bytes += PutVarint(value, numbers.data() + number_bytes);
+  const size_t block = sizeof(Record) + id.size() + number_bytes;
+  if (number_bytes > UINT16_MAX || block + kSlotBytes > bytes_max_) return;
+  if (tables_.empty()) tables_.resize(kTables, Table(0, Hash{hash_}));
+  auto* const record = new (std::malloc(block)) Record{
+      .fingerprint = answer.fingerprint,
+      .number_bytes = static_cast<uint16_t>(number_bytes),
+      .id_size = static_cast<uint8_t>(id.size()),
+  };
+  std::memcpy(record->data(), id.data(), id.size());
+  std::memcpy(record->data() + id.size(), numbers.data(), number_bytes);
+  Table& table = TableOf(id);
+  if (const auto former = table.find(id); former != table.end()) {
+    (*former)->dead = true;
+    table.erase(former);
+    --size_;
+  }
+  table.insert(record);
+  (last_ == nullptr ? first_ : last_->next) = record;
+  last_ = record;
+  ++size_;
+  bytes_ += BytesOf(*record);
+  for (size_t i = 0; i < kForgottenPerCall && first_ != record; ++i) {
+    const bool goes = first_->dead || IsOver(*first_, now);
+    if (!goes && bytes_ <= bytes_max_) break;
+    evicted_ += goes ? 0 : 1;
+    ForgetFirst();
+  }
+}
+
+// The image goes on behind it.
+void RequestMemory::ForgetFirst() {
+  Record* const gone = first_;
+  if (image_next_ == gone) image_next_ = gone == image_last_ ? nullptr : gone->next;
+  first_ = gone->next;
+  if (first_ == nullptr) last_ = nullptr;
+  bytes_ -= BytesOf(*gone);
+  if (!gone->dead) {
+    TableOf(gone->id()).erase(gone);
+    --size_;
+  }
+  std::free(gone);
+}
+
+bool RequestMemory::ImageSlice(size_t budget, const Now& now,
+                               absl::FunctionRef<void(std::string_view, const Answer&)> visit) {
+  while (image_next_ != nullptr) {
+    if (budget-- == 0) return true;
+    const Record& record = *image_next_;
+    image_next_ = &record == image_last_ ? nullptr : record.next;
+    if (!record.dead && !IsOver(record, now)) visit(record.id(), AnswerOf(record));
+  }
+  return false;
+}
+
+}  // namespace sluice

@@ -1,0 +1,116 @@
+// RequestMemory: answers to requests that named themselves (ID), so that the same request, asked
+// again because its answer was lost, gets the same answer and counts once.
+//
+//   memory.Remember("7f3a", {.fingerprint = 5, .at_ms = 100, .for_ms = 60'000, .values = {1, 9}},
+//   now); memory.Find("7f3a", now)   // until 60,100; null from then on
+//
+// It is bounded in bytes: what comes last drives out what came first. What is over goes when others
+// come. Ids are at most kRequestIdBytesMax long: callers hash longer ones (RequestIdOf).
+//
+// A record is one block: its id, and its numbers as varints. With a UUID, and the verdict of a
+// limit, that is 80 bytes, and some 14 in the table. The records stand in a list in the order in
+// which they came, and in tables by their ids; one whose id was remembered anew stays in the list
+// as a dead one until its turn. Nothing here knows what the values mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "storage/hashing/key_hash.h"
+#include "storage/time/clock.h"
+
+namespace sluice {
+
+inline constexpr size_t kRequestIdBytesMax = 71;         // "sha256:" and 64 digits
+inline constexpr size_t kRequestIdPlainMax = 64;         // what is kept as it is
+inline constexpr int64_t kRequestForMsMax = 86'400'000;  // a day
+
+// The id as it is kept: a longer one is its SHA-256, which looks like no shorter one that is kept.
+std::string RequestIdOf(std::string_view id);
+
+class RequestMemory {
+ public:
+  using Values = absl::InlinedVector<int64_t, 8>;
+  struct Answer {
+    uint64_t fingerprint = 0;  // of all else that the request says
+    int64_t at_ms = 0;         // engine time
+    int64_t for_ms = 0;        // 1 to kRequestForMsMax
+    Values values;
+  };
+
+  explicit RequestMemory(const KeyedHash& hash) : hash_(hash) {}
+  RequestMemory(const RequestMemory&) = delete;
+  ~RequestMemory();
+
+  // None: nothing is remembered under this id, or no longer. O(1).
+  std::optional<Answer> Find(std::string_view id, const Now& now) const;
+  // In place of what was remembered under the id. O(values), and kForgottenPerCall others that go.
+  // Requires: the id has 1 to kRequestIdBytesMax bytes.
+  void Remember(std::string_view id, const Answer& answer, const Now& now);
+  // 0: nothing is remembered from now on. Records that are too many go with the next that come.
+  void set_bytes_max(size_t bytes) { bytes_max_ = bytes; }
+  // Engine time has become `ms` more at once: see Assembly::TimeShifted.
+  void Shift(int64_t ms) { shift_ms_ += ms; }
+
+  size_t size() const { return size_; }  // ids, those that are over included
+  size_t bytes() const { return bytes_; }
+  uint64_t evicted() const { return evicted_; }  // for want of room, since the start
+
+  // --- for an image of this instant, in slices
+  void BeginImage() {
+    image_next_ = first_;
+    image_last_ = last_;
+  }
+  // Visits so many of those that were there; false when there are no more.
+  bool ImageSlice(size_t budget, const Now& now,
+                  absl::FunctionRef<void(std::string_view id, const Answer& answer)> visit);
+  void EndImage() { image_next_ = nullptr; }
+
+  static constexpr size_t kForgottenPerCall = 64;  // some 10 µs
+
+ private:
+  struct Record;
+  struct Hash {
+    using is_transparent = void;
+    KeyedHash hash;
+    size_t operator()(std::string_view id) const { return hash(id); }
+    size_t operator()(const Record* record) const;
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const Record* a, const Record* b) const { return a == b; }
+    bool operator()(const Record* a, std::string_view id) const;
+    bool operator()(std::string_view id, const Record* a) const { return (*this)(a, id); }
+  };
+  using Table = absl::flat_hash_set<Record*, Hash, Equal>;
+  static constexpr size_t kTables = 256;    // each grows by itself: a step moves 1/256 of all
+  static constexpr size_t kSlotBytes = 14;  // of a table, on average
+
+  Table& TableOf(std::string_view id) { return tables_[hash_(id) % kTables]; }
+  const Table& TableOf(std::string_view id) const { return tables_[hash_(id) % kTables]; }
+  Answer AnswerOf(const Record& record) const;
+  bool IsOver(const Record& record, const Now& now) const;
+  void ForgetFirst();
+  size_t BytesOf(const Record& record) const;
+
+  const KeyedHash hash_;
+  std::vector<Table> tables_;  // from the first one on
+  Record* first_ = nullptr;
+  Record* last_ = nullptr;
+  Record* image_next_ = nullptr;
+  const Record* image_last_ = nullptr;
+  size_t size_ = 0;
+  size_t bytes_ = 0;
+  size_t bytes_max_ = 0;
+  int64_t shift_ms_ = 0;
+  uint64_t evicted_ = 0;
+};
+
+}  // namespace sluice
