@@ -36,7 +36,7 @@ struct ShortOption {
 constexpr ShortOption kShortOptions[] = {
     {"-p", "--port"}, {"-a", "--requirepass"}, {"-s", "--unixsocket"}};
 
-// Those of redis-cli, where a server is asked.
+// The short options of redis-cli, where a server is asked.
 constexpr ShortOption kShortWords[] = {{"-a", "--pass"},     {"-h", "HOST:PORT"},
                                        {"-n", "--db"},       {"-p", "HOST:PORT"},
                                        {"-s", "unix:/PATH"}, {"-u", "redis://..."}};
@@ -61,7 +61,7 @@ std::string NoOption(std::string_view word) {
 std::string NoForm(std::string_view word) {
   const std::string_view name = WithoutDashes(word);
   const std::vector<std::string_view> directives = DirectiveNames();
-  // Of nearly every start: what is near to it need not be looked for.
+  // The usual case: a known name has no near ones to be looked for.
   if (std::ranges::find(directives, name) != directives.end()) return {};
   std::vector<std::string_view> known(std::begin(kForms), std::end(kForms));
   known.insert(known.end(), directives.begin(), directives.end());

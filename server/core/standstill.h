@@ -1,6 +1,6 @@
 // Standstill: why nothing in the data ends or goes by itself. While there is a reason no key is
 // removed for its age or evicted, no lease ends, no lock is handed over, no limit is taken from for
-// one that waits. What is over looks missing all the same; commands run, and change what they
+// one that waits. A key that is over looks missing all the same; commands run, and change what they
 // change.
 //
 // Each reason has one owner, who begins and ends it; it is over for the data when the last one is.
@@ -35,8 +35,8 @@ class Standstill {
   void End(Reason reason);
   void TimeShifted(int64_t ms) { began_ms_ += ms; }  // see Assembly::TimeShifted
 
-  // No key goes, no lock is handed over, no limit is taken from. What a pause has held back runs
-  // like any request, so kResuming alone forbids none of it.
+  // No key goes, no lock is handed over, no limit is taken from. A request that a pause has held
+  // back runs like any other, so kResuming alone forbids none of it.
   bool is_on() const { return (reasons_ & ~uint32_t{kResuming}) != 0; }
   // The same, following apart.
   bool is_on_otherwise() const { return (reasons_ & ~uint32_t{kResuming | kFollowing}) != 0; }

@@ -103,7 +103,7 @@ class Effects {
   void Add(int db, std::initializer_list<std::string_view> command) {
     Add(db, Args(command.begin(), command.size()));
   }
-  // What the running command has done so far is told as one, and what it still does as another: the
+  // The effects of the running command so far are told as one, and those to come as another: the
   // sinks are about to change (REPLICAOF inside MULTI).
   void TellSoFar();
   // redis.set_repl in a script: what happens from here on is told to these targets alone.
@@ -142,7 +142,7 @@ class Effects {
     void End();
   };
 
-  // Those of the targets that are told now.
+  // The targets among these that are told now.
   EffectTargets Open(EffectTargets targets) const {
     return muted_ ? 0 : static_cast<EffectTargets>(targets & targets_ & sinks_);
   }

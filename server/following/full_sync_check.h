@@ -8,8 +8,8 @@
 //   while (check.Piece()) continue;
 //   if (!check.fault().empty()) ...
 //
-// What is not seen here: a library of functions whose code does not run, and a lock that is there
-// twice.
+// Two faults are not seen here: a library of functions whose code does not run, and a lock that is
+// there twice.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@
 
 namespace sluice {
 
-// What the file says of itself.
+// The file says this of itself.
 struct FullSyncFacts {
   bool is_of_sluice = false;             // it has moments of a Sluice's engine time
   std::string version;                   // of the server, as it says (redis-ver)

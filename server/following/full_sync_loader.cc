@@ -19,7 +19,7 @@
 
 namespace sluice {
 
-// What the worker has while it looks: the loader may be gone by then.
+// The worker has this while it looks: the loader may be gone by then.
 struct FullSyncLoader::Look {
   Look(std::unique_ptr<DiskFile> file, uint64_t bytes, const FullSyncCheck::Options& options,
        const TableKey& hash_key)

@@ -10,8 +10,8 @@
 // at which the file was made; a Redis has none of it, and engine time stays as it is. Keys whose
 // time is over stay: their master says when they end.
 //
-// The file is the caller's: it makes it, and removes it when it is told of the end. What is done to
-// the log is LogService's (LoadFullSync).
+// The file is the caller's: it makes it, and removes it when it is told of the end. LogService
+// begins the log anew (LoadFullSync).
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // RequestIds: requests that name themselves (ID token), on limits and on locks. The same request,
 // asked again because its answer was lost, gets the same answer and counts once; the same token
-// with another key, cost, algorithm or owner is an error. What is remembered is bounded
+// with another key, cost, algorithm or owner is an error. The memory is bounded
 // (request-id-memory-max), and said to the log and to replicas as REQUEST.REMEMBER, whatever the
 // request was.
 //
@@ -25,7 +25,8 @@ namespace sluice {
 // For how long an answer is remembered where nothing else is said, at most.
 inline constexpr int64_t kRequestForMs = 3'600'000;
 
-// Of what a request says beside its id. It stands in files, so it is the same on every server.
+// A checksum of what a request says beside its id. It stands in files, so it is the same on every
+// server.
 uint64_t FingerprintOf(std::string_view request);
 
 // The argument behind ID; a fault is left in `args`. The id as it is kept.

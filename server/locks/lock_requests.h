@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-// What a request for these locks is remembered as.
+// A request for these locks is remembered so.
 RequestIds::Asked AskedOf(std::string_view id, std::string_view owner, const LockShape& shape,
                           absl::Span<const LockNameView> names);
 RequestIds::Asked AskedOf(const LockRequest& request);

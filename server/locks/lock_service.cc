@@ -404,7 +404,7 @@ void LockService::SetAside() {
 
 void LockService::AllGone() {
   CatchUp();
-  // What is remembered may be much, and is freed elsewhere.
+  // The memory of requests may be large: a worker frees it.
   on_.host.background().Run(
       WorkerLane::kSnapshot,
       [forgotten = std::make_shared<FenceMemory::All>(memory_.TakeAll())]() mutable {

@@ -1,7 +1,7 @@
 // LogLoader: plays the files of a log, or a snapshot, into an empty keyspace, a slice a turn, so
 // that others can be told that it goes on.
 //
-// What it plays is not decided by time: it runs at a moment before all that a log can tell of
+// Time decides nothing that it plays: it runs at a moment before all that a log can tell of
 // (TurnClock::Hold), so that no key looks expired and no past deadline deletes; and no timer fires
 // until all is played. When it ends, what ended meanwhile goes by the ordinary way, and is logged.
 //
@@ -47,7 +47,7 @@ struct LogLoadOptions {
   bool is_live = false;
   bool merges = false;      // of a snapshot: what is there already is replaced
   bool is_foreign = false;  // the files are another's, and stay as they are
-  // Of those: keys whose time is over are kept, without a deadline, instead of left out.
+  // In those, keys whose time is over are kept, without a deadline, instead of left out.
   bool keeps_ended = false;
   // When the file was made, in ms of this server's clock without its shift, and the writer's Unix
   // time is shown from then on; not known: as long ago as the clocks say.

@@ -135,8 +135,8 @@ class LogService final : private OptionFollower {
   void TimeShifted(int64_t ms);
 
   // --- sluice --import
-  // Instead of Start: loads these files of another server, of which it changes none. What is over
-  // is left out, or kept without a deadline, and counted (LogState::ended).
+  // Instead of Start: loads these files of another server, of which it changes none. A key that is
+  // over is left out, or kept without a deadline, and counted (LogState::ended).
   void Import(std::vector<std::string> paths, bool is_snapshot, bool keeps_ended);
   // Writes the loaded data to the files that a server with these options starts from. A sentence
   // why not, or empty.

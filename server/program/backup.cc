@@ -265,7 +265,7 @@ std::string WhyNotHere(Disk& disk, const std::string& path, const Identity& befo
   return Identity::Of(path) == before ? "the file of that name here has stayed what it was" : "";
 }
 
-// What the server sends a replica, as a file. The copy of it is what is durable and proved.
+// The image that the server sends a replica, as a file. Its copy is what is durable and proved.
 std::string CopyOfSync(const BackupOrder& order, RedisLink& link, Disk& disk, uint64_t& bytes) {
   const std::string received = Concat(order.file, ".sync-", int64_t{::getpid()});
   const absl::Cleanup remove = [&] { disk.Remove(received); };

@@ -90,7 +90,7 @@ class FullSyncFetch {
     return {};
   }
 
-  // What may be the mark is held back.
+  // Bytes that may be the mark are held back.
   Fault TakeToMark(std::string_view word) {
     const std::string mark(word);
     if (mark.size() != kEndMarkBytes) return Told(Concat("no mark of an end: ", Shown(word)));

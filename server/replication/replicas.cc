@@ -128,7 +128,7 @@ void Replicas::AwaitImage(Session& session, Replica& replica) {
 
 void Replicas::Acknowledged(Session& session, int64_t offset) {
   Replica& replica = *ReplicaOf(session);
-  // What it cannot have, it does not have.
+  // It cannot have more than was sent.
   replica.acked = std::max(replica.acked, std::min(offset, stream_.end()));
   replica.acked_ms = on_.clock.now().ms();
   if (replica.phase == ReplicaPhase::kAwaitsAck) {

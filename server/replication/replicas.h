@@ -96,7 +96,7 @@ class Replicas final {
   void Relay(std::string_view bytes, const StreamReading& reading);
   // How it is to be read where it begins here.
   void NoteReading(const StreamReading& reading);
-  // Whose words this server sends, and since when.
+  // The server whose words this one sends, and since when.
   StreamOrigin origin() const;
   // This server is a master, and its history another one from here on. Replicas come again.
   void EndRelaying();

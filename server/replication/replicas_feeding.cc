@@ -1,4 +1,4 @@
-// What replicas are sent, for replicas.h: images, made for all that wait, and the stream.
+// Feeding replicas (replicas.h): images, made for all that wait, and the stream.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -13,7 +13,7 @@ namespace sluice {
 
 // --- images
 
-// Those that wait are given an image together, when the first of them has waited long enough for
+// All that wait are given an image together, when the first of them has waited long enough for
 // others.
 void Replicas::BeginDueSyncs() {
   const Settings& settings = on_.config.settings();
@@ -96,7 +96,7 @@ void Replicas::FeedAll() {
   stream_.backlog()->Trim();
 }
 
-// What was told so far becomes bytes of the backlog, and the files may say so.
+// All that was told so far becomes bytes of the backlog, and the files may say so.
 void Replicas::TakeFromStream() {
   stream_.EndTurn();
   on_.state.stream =

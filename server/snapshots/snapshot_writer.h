@@ -50,8 +50,8 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     bool checksum = true;
     bool is_base = false;  // of a log
     // Nothing but what redis-server 7.0 reads (RdbContext::for_redis), and no word of ours: keys of
-    // Redis's types, of hashes that have deadlines the fields. What is left out is counted. Keys
-    // stay that are over, and there: a replica keeps them until it is told of their end.
+    // Redis's types, of hashes that have deadlines the fields. All that is left out is counted.
+    // Keys stay that are over, and there: a replica keeps them until it is told of their end.
     bool for_redis = false;
     std::string boot;  // the machine's
     size_t used_memory = 0;

@@ -34,7 +34,7 @@ class ShardedMap {
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  // Of all tables, and of their slots that hold nothing. O(1).
+  // The bytes of all tables, and of their slots that hold nothing. O(1).
   size_t table_bytes() const { return table_bytes_; }
   size_t free_bytes() const { return table_bytes_ - std::min(table_bytes_, size_ * kSlotBytes); }
   static constexpr size_t kSlotBytes = SlotBytes(sizeof(typename Map::value_type));

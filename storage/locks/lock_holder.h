@@ -59,7 +59,7 @@ struct SessionBond
   int64_t token = 0;      // of the holder
 };
 
-// Those of a holder, in the order of its sessions; none where its lock is tied to nothing. They
+// The bonds of a holder, in the order of its sessions; none where its lock is tied to nothing. They
 // stay with the holder itself: a copy has none.
 struct LockBonds {
   LockBonds() = default;

@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// What waits in the line waits for this very reader, so that only other holders are in its way.
+// All who wait in the line wait for this very reader, so that only other holders are in its way.
 AcquireResult Locks::Upgrade(OpenLock& open, std::string_view owner, const WaitTerms& wait,
                              const Now& now) {
   Settle(open, now, {.owner = owner});

@@ -1,4 +1,4 @@
-// What requests for limits are answered and what is told of them: the verdict, the errors of a key
+// The answers to requests for limits, and how others hear of them: the verdict, the errors of a key
 // that is no such limiter, the event and the effect. Shared by LIMIT.TAKE, LIMIT.ALL and those that
 // wait.
 #pragma once

@@ -63,7 +63,7 @@ void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& r
   changes.Add(key.db, views);
 }
 
-// What the same request will be answered again. A shorter time than asked is a fault of none.
+// The same request will get this answer again. A shorter time than asked is a fault of none.
 void RememberTake(const Parts& parts, const RequestIds::Asked& asked, const LimitVerdict& verdict,
                   const Now& now) {
   if (asked.id.empty()) return;

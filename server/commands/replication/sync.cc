@@ -49,7 +49,7 @@ bool SetAddress(CommandCall& call, std::string_view value) {
   return true;
 }
 
-// What it can do; unknown abilities are passed over.
+// The replica says what it can do; unknown abilities are passed over.
 bool SetAbility(CommandCall& call, std::string_view value) {
   Replica& replica = IntroducedBy(call);
   if (IsWord(value, "EOF")) replica.takes_eof = true;
