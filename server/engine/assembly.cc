@@ -159,6 +159,7 @@ void Assembly::EverySecond() {
   snapshots.EverySecond();
   replicas.EverySecond();
   following.EverySecond();
+  failover.Look();
   ArmEverySecond(1000);
 }
 
@@ -192,6 +193,7 @@ void Assembly::TimeShifted(int64_t ms) {
   blocked_clients.TimeShifted(ms);
   replicas.TimeShifted(ms);
   following.TimeShifted(ms);
+  failover.TimeShifted(ms);
   defragmenter.TimeShifted(ms);
   request_ids.memory().Shift(ms);
   facts.TimeShifted(ms);

@@ -45,6 +45,7 @@
 #include "server/engine/inputs.h"
 #include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
+#include "server/following/failover.h"
 #include "server/following/following.h"
 #include "server/following/full_sync_loader.h"
 #include "server/following/master_time.h"
@@ -160,6 +161,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   FullSyncLoader full_sync_loader{ForFullSyncs()};
   MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
   Following following{ForFollowing()};
+  Failover failover{{host, clock, pause, replicas, following}};
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 

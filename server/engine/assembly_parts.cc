@@ -285,6 +285,7 @@ void Assembly::AddParts() {
   parts.Add(defragmenter);
   parts.Add(flags);
   parts.Add(follow_state);
+  parts.Add(failover);
   parts.Add(following);
   parts.Add(host);
   parts.Add(inputs);

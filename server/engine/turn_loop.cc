@@ -515,6 +515,7 @@ void TurnLoop::EndTurn(int64_t begin) {
 
 // Before outputs are sent: they wait for what promises make of the turn.
 void TurnLoop::NumberTurn() {
+  on_.failover.Look();
   on_.following.EndTurn();
   on_.replicas.EndTurn();
   on_.turn_gate.EndTurn();

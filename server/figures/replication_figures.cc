@@ -5,6 +5,7 @@
 #include "protocol/text/concat.h"
 #include "server/clients/clients.h"
 #include "server/figures/sections.h"
+#include "server/following/failover.h"
 #include "server/following/following.h"
 #include "server/replication/replicas.h"
 
@@ -61,6 +62,18 @@ FigureValue ImagePercent(From from) {
   return FigureValue::Fixed(total > 0 ? received / total * 100 : 0, 2);
 }
 
+FigureValue FailoverState(From from) {
+  switch (from.Get<Failover>().state()) {
+    case Failover::State::kNone:
+      return "no-failover";
+    case Failover::State::kWaitsForSync:
+      return "waiting-for-sync";
+    case Failover::State::kInProgress:
+      return "failover-in-progress";
+  }
+  return "";
+}
+
 constexpr Figure kReplicationFigures[] = {
     {"role", "", "master or slave", [](From from) { return IsReplica(from) ? "slave" : "master"; }},
     {"master_host", "", "of a replica: where its master is",
@@ -101,7 +114,8 @@ constexpr Figure kReplicationFigures[] = {
      Of<&Replicas::good>, kNoMetric, Plot::kNone, WantsReplicas},
     {"slave*", "", "where a replica is, how it is served, what it has, seconds since its last word",
      FigureReading(WriteReplicas)},
-    {"master_failover_state", "", "no-failover", [](From) { return "no-failover"; }},
+    {"master_failover_state", "", "no-failover, waiting-for-sync or failover-in-progress",
+     FailoverState},
     {"master_replid", "", "the id of the stream to replicas",
      Of<&Replicas::ids, &ReplicationIds::id>},
     {"master_replid2", "", "the id before, for replicas that have not gone on; zeros",

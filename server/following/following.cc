@@ -50,6 +50,11 @@ void Following::Follow(std::string host, int64_t port) {
   link_.Follow(std::move(host), static_cast<int>(port));
 }
 
+void Following::HandOverTo(std::string host, int64_t port) {
+  link_.set_takes_over(true);
+  Follow(std::move(host), port);
+}
+
 void Following::Begin() {
   on_.state.is_on = true;
   on_.flags.Raise(SlowPathFlags::kFollowing);
@@ -122,6 +127,7 @@ void Following::GoOn(const Agreement& agreement) {
   }
   on_.replicas.GoOnAs(agreement.id.empty() ? on_.replicas.ids().id() : agreement.id);
   StreamBegins(reading_.value_or(StreamReading{}));
+  SetUp(true);
 }
 
 void Following::TakeImage(const std::string& path, const Agreement& agreement) {
@@ -150,6 +156,7 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   StreamBegins(reading);
   PlayScripts(outcome.facts.scripts);
   link_.Loaded(/*is_whole=*/true);
+  SetUp(link_.state() == LinkState::kConnected);  // it may have been lost meanwhile
   owes_ack_ = true;
 }
 
@@ -178,7 +185,6 @@ void Following::StreamBegins(const StreamReading& reading) {
   player_.Begin(reading);
   player_.SetOrigin(link_.origin());
   on_.replicas.NoteReading(reading);
-  SetUp(true);
 }
 
 void Following::LinkLost() {

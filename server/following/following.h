@@ -13,9 +13,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "protocol/args.h"
@@ -62,6 +64,11 @@ class Following final : private LinkFollower {
   void FilesLoaded(const std::optional<StreamPosition>& loaded);
   // Another server is followed from here on. In a command, or between two.
   void Follow(std::string host, int64_t port);
+  // The same of a replica of this server, which is asked to be the master. The listener is told
+  // when it is, or why not (a refusal that is not empty).
+  void HandOverTo(std::string host, int64_t port);
+  using TakeOverListener = std::function<void(std::string_view refusal)>;
+  void set_take_over_listener(TakeOverListener listener) { taken_over_ = std::move(listener); }
   // None is. Nothing where none was.
   void BeMaster();
   bool is_on() const { return on_.state.is_on; }
@@ -100,7 +107,9 @@ class Following final : private LinkFollower {
   void GoOn(const Agreement& agreement) override;
   void TakeImage(const std::string& path, const Agreement& agreement) override;
   void LinkLost() override;
-  void TakeOverRefused(std::string_view why) override { static_cast<void>(why); }
+  void TakeOverEnded(std::string_view refusal) override {
+    if (taken_over_) taken_over_(refusal);
+  }
 
   void Begin();
   void GiveImageUp();
@@ -118,6 +127,7 @@ class Following final : private LinkFollower {
   void Log(LogLevel level, std::string_view line) const { on_.link.host.Log(level, line); }
 
   const Uses on_;
+  TakeOverListener taken_over_;
   MasterLink link_;
   StreamPlayer player_;
   // The data are those of a stream at Replicas' end of it.

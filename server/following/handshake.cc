@@ -174,12 +174,12 @@ void Handshake::SyncAnswered(std::string_view line, std::string& out) {
   const std::string_view word = CutWord(words);
   if (word == "+FULLRESYNC") return ReadFullSync(words);
   if (word == "+CONTINUE") return ReadContinue(words);
+  if (introduction_.takes_over)
+    return End(Agreement::Kind::kUseless, "Failover target rejected psync request");
   if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING")) {
     return End(Agreement::Kind::kLater,
                Concat("Master is currently unable to PSYNC but should be in the future: ", line));
   }
-  if (introduction_.takes_over)
-    return End(Agreement::Kind::kUseless, "Failover target rejected psync request");
   if (line.starts_with("-ERR")) {
     log_(LogLevel::kNotice,
          Concat("Master does not support PSYNC or is in error state (reply: ", line, ")"));
@@ -198,8 +198,6 @@ void Handshake::ReadFullSync(std::string_view words) {
   const std::optional<int64_t> offset = ParseInt64(CutWord(words));
   if (!ReplicationId::Of(id) || !offset || *offset < 0)
     return End(Agreement::Kind::kLater, "Master replied with wrong +FULLRESYNC syntax.");
-  if (introduction_.takes_over)
-    return End(Agreement::Kind::kUseless, "Failover target rejected psync request");
   agreement_.id = id;
   agreement_.offset = *offset;
   agreement_.reading = ReadReading(words);

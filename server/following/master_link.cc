@@ -46,6 +46,7 @@ void MasterLink::Follow(std::string host, int port) {
 
 void MasterLink::Stop() {
   GiveUp();
+  takes_over_ = false;
   host_.clear();
   port_ = 0;
   state_ = LinkState::kOff;
@@ -138,15 +139,17 @@ void MasterLink::Agreed() {
       Log(LogLevel::kNotice,
           "MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.");
       state_ = LinkState::kConnected;
+      if (took_over) follower_.TakeOverEnded({});
       return follower_.GoOn(agreement_);
     case Agreement::Kind::kFullSync:
+      if (took_over) follower_.TakeOverEnded({});
       return BeginTransfer();
     case Agreement::Kind::kLater:
       takes_over_ = took_over;
       return Retry(agreement_.why_not);
     case Agreement::Kind::kUseless:
-      Retry(agreement_.why_not);
-      return follower_.TakeOverRefused(agreement_.why_not);
+      Retry({});
+      return follower_.TakeOverEnded(agreement_.why_not);
   }
 }
 

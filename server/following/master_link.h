@@ -57,8 +57,8 @@ class LinkFollower {
   virtual void TakeImage(const std::string& path, const Agreement& agreement) = 0;
   // The link is lost, while it was being loaded or connected, too.
   virtual void LinkLost() = 0;
-  // PSYNC … FAILOVER was refused.
-  virtual void TakeOverRefused(std::string_view why) = 0;
+  // PSYNC … FAILOVER has made the other one a master; or why not.
+  virtual void TakeOverEnded(std::string_view refusal) = 0;
 };
 
 class MasterLink final : private LinkListener {
@@ -80,6 +80,8 @@ class MasterLink final : private LinkListener {
   void Follow(std::string host, int port);
   // No server is followed.
   void Stop();
+  // The next one to be followed is asked to take over (PSYNC … FAILOVER).
+  void set_takes_over(bool on) { takes_over_ = on; }
   // The image that was taken has been loaded, or could not be.
   void Loaded(bool is_whole);
   // Says up to which offset the stream has been applied, and is on disk, if that is known. Nothing

@@ -187,7 +187,8 @@ void Replicas::EverySecond() {
   if (replicas_.empty()) return CloseIdleStream();
   if (!stream_.is_open()) return;  // its first replica has come just now
   const int64_t now_ms = on_.clock.now().ms();
-  if (now_ms - pinged_ms_ >= on_.config.settings().repl_ping_replica_period * kSecondMs) {
+  if (!is_quiet_ &&
+      now_ms - pinged_ms_ >= on_.config.settings().repl_ping_replica_period * kSecondMs) {
     pinged_ms_ = now_ms;
     stream_.Ping();
   }
@@ -202,7 +203,7 @@ void Replicas::EverySecond() {
     on_.clients.Close(session, CloseMode::kNow);
     on_.clients.QueueSend(session);
   });
-  if (any_sluice) stream_.TellTime();
+  if (any_sluice && !is_quiet_) stream_.TellTime();
   BeginDueSyncs();
   NoteGood();
 }
@@ -299,6 +300,14 @@ std::string Replicas::IpOf(const Session& session) const {
   std::string_view ip = peer.substr(0, peer.rfind(':'));
   if (ip.starts_with('[')) ip = ip.substr(1, ip.size() - 2);
   return std::string(ip);
+}
+
+const Replica* Replicas::Find(std::string_view host, int64_t port) const {
+  const Replica* found = nullptr;
+  ForEach([&](const Session& session, const Replica& replica) {
+    if (replica.port == port && IpOf(session) == host) found = &replica;
+  });
+  return found;
 }
 
 // As Redis's log names it.

@@ -101,6 +101,9 @@ class Replicas final {
   // This server is a master, and its history another one from here on. Replicas come again.
   void EndRelaying();
 
+  // The stream gets no longer by itself: a replica is about to take over.
+  void set_quiet(bool quiet) { is_quiet_ = quiet; }
+
   // --- WAIT
   // Up to which turn so many replicas have everything; TurnGate::kNoTurn: there are not so many.
   uint64_t TurnsAt(uint32_t replicas) const;
@@ -132,6 +135,9 @@ class Replicas final {
   void VisitAll(const Visit& visit) const {
     ForEach([&visit](const Session& session, const Replica& replica) { visit(session, replica); });
   }
+  size_t count() const { return replicas_.size(); }
+  // The one that listens there; null: there is none.
+  const Replica* Find(std::string_view host, int64_t port) const;
   std::string IpOf(const Session& session) const;
   std::string AddressOf(const Session& session) const;  // with its port
   int64_t LagSeconds(const Replica& replica) const;
@@ -197,6 +203,7 @@ class Replicas final {
   int64_t deserted_ms_ = -1;  // since then there is no replica; -1: there is one, or no stream
   std::optional<StreamReading> reading_;  // of a stream that is relayed
   int64_t kind_since_ = 0;                // the first byte of that kind that is known to be
+  bool is_quiet_ = false;
   bool wants_acks_ = false;
   bool wants_sync_ = false;  // one came that may have its image at once
 };

@@ -7,6 +7,7 @@ and links that are cut cost no full sync.
 import hashlib
 import pathlib
 import random
+import signal
 import socket
 import sys
 import threading
@@ -197,6 +198,36 @@ def test_a_master_that_is_away_is_found_again():
         until(lambda: is_up(follower), "it is back")
         compare(chain)
         assert follower.call("GET", "key") == ("$", b"new")
+
+
+def test_a_failover_loses_nothing():
+    chance = random.Random(first_seed() + 2)
+    for kinds in ("SS", "RS", "SR"):
+        with Chain(kinds) as chain:
+            leader, follower = chain.clients
+            work(kinds, leader, chance, 0.2)
+            syncs = chain.full_syncs()
+            assert leader.call("FAILOVER", "TO", "127.0.0.1", chain.servers[1].port, "TIMEOUT", "20000") == ("+", b"OK")
+            until(lambda: follower.call("ROLE")[1][0] == ("$", b"master"), "it is the master")  # noqa: B023
+            until(lambda: is_up(leader), "the old one follows")  # noqa: B023
+            assert info(leader, "replication")[b"master_failover_state"] == b"no-failover"
+            follower.call("SET", "key1", "behind it")
+            chain.clients.reverse()
+            chain.kinds = kinds[::-1]
+            compare(chain)
+            assert chain.full_syncs() == syncs, "it has cost a full sync"
+    with Chain("SS") as chain:
+        leader, follower = chain.clients
+        chain.servers[1].process.send_signal(signal.SIGSTOP)
+        leader.call("SET", "key", "value")
+        assert leader.call("FAILOVER", "TIMEOUT", "300") == ("+", b"OK")
+        writer = client(chain.servers[0])
+        assert writer.call("SET", "key", "behind the pause") == ("+", b"OK")
+        assert info(leader, "replication")[b"master_failover_state"] == b"no-failover"
+        chain.servers[1].process.send_signal(signal.SIGCONT)
+        for words in (("FORCE",), ("TO", "127.0.0.1", "1"), ("TIMEOUT", "0"), ("ABORT",), ("WHAT",)):
+            assert leader.call("FAILOVER", *words)[0] == "-", words
+        assert follower.call("FAILOVER")[0] == "-"
 
 
 # --- masters that lie

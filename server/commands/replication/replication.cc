@@ -17,6 +17,7 @@
 #include "server/commit/turn_waits.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/engine/client_lines.h"
+#include "server/following/failover.h"
 #include "server/following/following.h"
 #include "server/log/log_service.h"
 #include "server/replication/replicas.h"
@@ -187,6 +188,8 @@ void BecomeMaster(CommandCall& call) {
 //   REPLICAOF host x  → -ERR Invalid master port
 void ReplicaOf(CommandCall& call) {
   constexpr int64_t kPortMax = 65535;
+  if (call.part<Failover>().state() != Failover::State::kNone)
+    return call.reply.Error("ERR REPLICAOF not allowed while failing over.");
   if (IsWord(call.args[1], "NO") && IsWord(call.args[2], "ONE")) return BecomeMaster(call);
   if (call.client.kind == SessionKind::kReplica)
     return call.reply.Error("ERR Command is not valid when client is a replica.");
@@ -205,6 +208,48 @@ void ReplicaOf(CommandCall& call) {
   following.Follow(std::string(host), *port);
   LogRequest(call, Concat("REPLICAOF ", host, ":", *port, " enabled"));
   call.reply.Ok();
+}
+
+// --- FAILOVER
+
+bool ReadTarget(ArgReader& args, Failover::Request& request) {
+  if (request.to || args.left() < 2) return false;
+  const std::string_view host = args.Bytes();
+  request.to = {.host = std::string(host), .port = args.Int()};
+  return true;
+}
+
+bool ReadFailoverTime(ArgReader& args, Failover::Request& request) {
+  if (request.timeout_ms != 0 || args.left() < 1) return false;
+  request.timeout_ms = args.Int();
+  if (!args.failed() && request.timeout_ms <= 0)
+    args.Fail("ERR FAILOVER timeout must be greater than 0");
+  return true;
+}
+
+// The words in any order, each once.
+bool ReadFailover(ArgReader& args, Failover::Request& request) {
+  while (!args.failed() && args.left() > 0) {
+    const std::string_view word = args.Bytes();
+    bool is_known = false;
+    if (IsWord(word, "TO")) is_known = ReadTarget(args, request);
+    if (IsWord(word, "TIMEOUT")) is_known = ReadFailoverTime(args, request);
+    if (IsWord(word, "FORCE")) is_known = !std::exchange(request.is_forced, true);
+    if (!is_known) args.Fail(ErrorCode::kSyntax);
+  }
+  return !args.failed();
+}
+
+//   FAILOVER TO 10.0.0.8 6379 TIMEOUT 1000   → OK; INFO's master_failover_state says how it goes
+//   FAILOVER ABORT                           → -ERR No failover in progress.
+void FailoverTo(CommandCall& call) {
+  Failover& failover = call.part<Failover>();
+  ArgReader args(call.args);
+  Failover::Request request;
+  const bool aborts = call.args.size() == 2 && IsWord(call.args[1], "ABORT");
+  if (!aborts && !ReadFailover(args, request)) return call.reply.Error(args.error());
+  const Fault fault = aborts ? failover.Abort() : failover.Begin(std::move(request));
+  fault.empty() ? call.reply.Ok() : call.reply.Error(fault);
 }
 
 // REPLICAOF and its older name differ in their words alone.
@@ -231,6 +276,15 @@ constexpr CommandRow SlaveOfRow() {
 
 // WAIT and WAITAOF may wait; inside MULTI and scripts they answer at once what there is.
 constexpr CommandRow kReplicationRows[] = {
+    {.name = "FAILOVER",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kStale,
+     .run = FailoverTo,
+     .group = "server",
+     .since = "6.2.0",
+     .complexity = "O(1)",
+     .usage = "target=[TO host:string port:integer [FORCE]] [ABORT] [TIMEOUT milliseconds:integer]",
+     .summary = "Hand this server's part over to one of its replicas."},
     ReplicaOfRow("REPLICAOF"),
     {.name = "ROLE",
      .arity = 1,

@@ -12,11 +12,14 @@
 #include <string_view>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
 #include "server/config/follow_state.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/engine/client_lines.h"
+#include "server/following/following.h"
 #include "server/replication/replicas.h"
 
 namespace sluice {
@@ -133,6 +136,8 @@ bool MaySync(CommandCall& call) {
   return false;
 }
 
+std::string_view SafeId(std::string_view id) { return IsReplicationId(id) ? id : "no id"; }
+
 // A replica whose own link is down has nothing that would go on.
 bool HasStream(CommandCall& call) {
   const FollowState& state = call.part<FollowState>();
@@ -141,12 +146,26 @@ bool HasStream(CommandCall& call) {
   return false;
 }
 
+// A master that hands over to this replica says so (FAILOVER). False: it has been refused.
+bool TakeOver(CommandCall& call) {
+  Following& following = call.part<Following>();
+  Host& host = call.part<Host>();
+  host.Log(LogLevel::kWarning,
+           Concat("Failover request received for replid ", SafeId(call.args[1]), "."));
+  if (!following.is_on())
+    return call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master."), false;
+  if (!IsSameInAnyCase(call.args[1], call.part<Replicas>().ids().id()))
+    return call.reply.Error("ERR PSYNC FAILOVER replid must match my replid."), false;
+  following.BeMaster();
+  host.Log(LogLevel::kNotice, Concat("MASTER MODE enabled (failover request from '",
+                                     call.part<ClientLines>().Describe(call.client, {}), "')"));
+  return true;
+}
+
 void PSync(CommandCall& call) {
-  if (!MaySync(call) || !HasStream(call)) return;
-  if (call.args.size() > 3 && IsWord(call.args[3], "FAILOVER")) {
-    call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master.");
-    return;
-  }
+  if (!MaySync(call)) return;
+  const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
+  if (takes_over ? !TakeOver(call) : !HasStream(call)) return;
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);
   if (!offset) return call.reply.Error(kNoInteger);
   call.part<Replicas>().Sync(call.client, call.args[1], *offset);
