@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kStreamDbMax = INT32_MAX;
 constexpr std::string_view kUnknownClock = "-";
 // By StreamKind.
-constexpr std::string_view kStreamKinds[] = {"redis", "sluice", "sluice-through-redis"};
+constexpr std::string_view kStreamKinds[] = {"redis", "sluice", "mixed"};
 
 bool IsHex(char c) { return HexDigit(c) >= 0; }
 

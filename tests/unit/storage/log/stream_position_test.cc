@@ -31,6 +31,31 @@ TEST(StreamPosition, ItsLineFitsIntoAnAnnotationOfRedis) {
   EXPECT_EQ(ReadStreamLine(StreamLine(last)), last);
 }
 
+TEST(StreamPosition, OfAStreamThatIsFollowedSaysHowItGoesOn) {
+  StreamPosition followed = At(12, StreamPosition::kUnknownDatabase);
+  for (const StreamKind kind :
+       {StreamKind::kOfRedis, StreamKind::kOfSluice, StreamKind::kOfSluiceThroughRedis}) {
+    followed.reading = {.kind = kind, .db = 255, .unix_offset_ms = INT64_MIN, .told_ms = INT64_MAX};
+    EXPECT_LE(StreamLine(followed).size(), kLogLineBytesMax);
+    EXPECT_EQ(ReadStreamLine(StreamLine(followed)), followed);
+    followed.reading->unix_offset_ms.reset();
+    EXPECT_EQ(ReadStreamLine(StreamLine(followed)), followed);
+    EXPECT_EQ(ReadOrigin(OriginText({kind, 17})), (StreamOrigin{kind, 17}));
+  }
+}
+
+TEST(StreamReading, IsWrittenInOneWay) {
+  EXPECT_EQ(ReadingText({StreamKind::kOfSluice, 3, 1'700, 5}), "3 sluice 1700 5");
+  for (const char* const text :
+       {"", "3", "3 sluice 1700", "3 sluice 1700 5 6", "3  sluice 1700 5", "-1 sluice 1700 5",
+        "3 Sluice 1700 5", "3 sluice x 5", "3 sluice -- 5", "3 sluice - -5", "3 sluice 1700 5 "}) {
+    EXPECT_FALSE(ReadReading(text)) << text;
+    EXPECT_FALSE(ReadStreamLine("#REPL:" + kId + " 12 " + text + "\r\n")) << text;
+  }
+  for (const char* const text : {"", "sluice", "sluice -1", "sluice x", "other 1", "sluice 1 2"})
+    EXPECT_FALSE(ReadOrigin(text)) << text;
+}
+
 TEST(StreamFields, AreAPositionOnceIdAndOffsetAreKnown) {
   StreamFields fields;
   EXPECT_FALSE(fields.position());
