@@ -11,7 +11,7 @@ readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl valgrin
   python3-rq python3-celery ruby-sidekiq
   prometheus prometheus-redis-exporter chromium chromium-driver
   python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy
-  python3-flask python3-django ruby-rspec ruby-minitest ruby-rack ruby-connection-pool)
+  python3-flask python3-django ruby-rspec ruby-minitest ruby-rack ruby-connection-pool python3-pip)
 readonly clang_packages=(clang libclang-rt-14-dev)
 readonly package_packages=(debhelper dpkg-dev fakeroot lintian)
 

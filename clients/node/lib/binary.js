@@ -1,4 +1,5 @@
-// Where the program `sluice` is: the option, the variable SLUICE_BIN, then PATH.
+// Where the program `sluice` is: the option, the variable SLUICE_BIN, the package of this platform that carries it, then
+// PATH.
 "use strict";
 const fs = require("node:fs");
 const path = require("node:path");
@@ -20,6 +21,16 @@ function isProgram(file) {
   }
 }
 
+/** Of the package that npm chooses by platform; undefined where none is installed. */
+function packaged() {
+  try {
+    return require(`@sluice/server-${process.platform}-${process.arch}`).program;
+  } catch (error) {
+    if (error.code === "MODULE_NOT_FOUND") return undefined;
+    throw error;
+  }
+}
+
 /** The path of the program. Throws BinaryNotFoundError. */
 function findBinary(bin) {
   for (const [source, value] of [["the option bin", bin], ["SLUICE_BIN", process.env.SLUICE_BIN]]) {
@@ -27,13 +38,17 @@ function findBinary(bin) {
     if (!isProgram(value)) throw new BinaryNotFoundError(`${source} names '${value}', which is no program`);
     return path.resolve(value);
   }
+  const carried = packaged();
+  if (carried && isProgram(carried)) return carried;
+  if (carried) throw new BinaryNotFoundError(`'${carried}' of @sluice/server is not executable: install it again`);
   for (const folder of (process.env.PATH || "").split(path.delimiter)) {
     const file = path.join(folder, "sluice");
     if (folder && isProgram(file)) return file;
   }
   throw new BinaryNotFoundError(
-    "there is no program `sluice` in PATH: build it (tools/run in Sluice's source makes build/sluice) and set " +
-    "SLUICE_BIN to its path, or hand the path in as the option `bin`");
+    "there is no program `sluice` in PATH, nor in a package of this platform " +
+    `(@sluice/server-${process.platform}-${process.arch}; there are linux-x64 and linux-arm64): build it (tools/run in ` +
+    "Sluice's source makes build/sluice) and set SLUICE_BIN to its path, or hand the path in as the option `bin`");
 }
 
 module.exports = { BinaryNotFoundError, findBinary };

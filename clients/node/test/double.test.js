@@ -150,6 +150,25 @@ describe("processes", () => {
     await assert.rejects(Server.start(), { name: "BinaryNotFoundError", message: /set SLUICE_BIN/ });
   });
 
+  test("the program of this platform's package", async (t) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "sluice-package-"));
+    t.after(() => fs.rmSync(folder, { recursive: true }));
+    const carried = path.join(folder, "carried");
+    const home = path.join(folder, "@sluice", `server-${process.platform}-${process.arch}`);
+    fs.mkdirSync(home, { recursive: true });
+    fs.writeFileSync(path.join(home, "index.js"), `exports.program = ${JSON.stringify(carried)};`);
+    fs.symlinkSync(process.env.SLUICE_BIN, carried);
+    const script = 'console.log(require("./lib/binary.js").findBinary())';
+    const { SLUICE_BIN, ...environment } = { ...process.env, NODE_PATH: folder };
+    const find = (env) => execFileSync(process.execPath, ["-e", script], {
+      cwd: path.join(__dirname, ".."), env, encoding: "utf8", stdio: "pipe" }).trim();
+    assert.strictEqual(find(environment), carried);
+    assert.strictEqual(find({ ...environment, SLUICE_BIN }), path.resolve(SLUICE_BIN));
+    fs.unlinkSync(carried);
+    fs.writeFileSync(carried, "");
+    assert.throws(() => find(environment), /not executable/);
+  });
+
   test("stopping", async () => {
     const server = await Server.start();
     await server.execute("PING");

@@ -205,6 +205,24 @@ def test_no_binary(monkeypatch):
         sluice.Server("/nowhere/sluice")
 
 
+def test_program_of_a_wheel(monkeypatch, tmp_path):
+    """The wheel of this platform comes before PATH, and behind SLUICE_BIN."""
+    (tmp_path / "sluice_server.py").write_text(f"def program(): return {str(tmp_path / 'carried')!r}", encoding="utf-8")
+    carried = tmp_path / "carried"
+    carried.symlink_to(os.environ["SLUICE_BIN"])
+    monkeypatch.syspath_prepend(tmp_path)
+    assert sluice.binary.find() == os.environ["SLUICE_BIN"]
+    monkeypatch.delenv("SLUICE_BIN")
+    try:
+        assert sluice.binary.find() == str(carried)
+        carried.unlink()
+        carried.touch(mode=0o644)
+        with pytest.raises(sluice.BinaryNotFound, match="not executable"):
+            sluice.Server()
+    finally:
+        sys.modules.pop("sluice_server")
+
+
 def test_wrong_option():
     with pytest.raises(sluice.ServerError, match="Bad directive"):
         sluice.Server(options={"nonsense": "yes"})

@@ -26,7 +26,7 @@ def test_wheel(tmp_path):
     assert wheel.name == f"sluice-{sluice.__version__}-py3-none-any.whl"
     installed = tmp_path / "installed"
     with zipfile.ZipFile(wheel) as archive:
-        assert "sluice/py.typed" in archive.namelist()
+        assert {"sluice/py.typed", "sluice/asyncio/locks.py"} <= set(archive.namelist())
         archive.extractall(installed)
     (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", tmp_path,

@@ -54,6 +54,20 @@ RSpec.describe Sluice::Server do
     end
   end
 
+  it "takes the program of this platform's gem before that in PATH" do
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/sluice_server.rb", "module SluiceServer; def self.program = '#{folder}/carried'; end")
+      File.symlink(ENV.fetch("SLUICE_BIN"), "#{folder}/carried")
+      find = lambda do |bin|
+        Open3.capture2e({ "SLUICE_BIN" => bin }, "ruby", "-I", lib, "-I", folder, "-e",
+                        'require "sluice/server"; print Sluice::Binary.find').first
+      end
+      expect([find.call(nil), find.call("/bin/true")]).to eq(["#{folder}/carried", "/bin/true"])
+      File.unlink("#{folder}/carried")
+      expect(find.call(nil)).to include("not executable")
+    end
+  end
+
   it "stops" do
     pid = described_class.start(seed: 1) { |server| server.call("PING") == "PONG" && server.pid }
     expect { Process.kill(0, pid) }.to raise_error(Errno::ESRCH)

@@ -13,7 +13,11 @@ module Sluice
 
   # Where the program `sluice` is.
   module Binary
-    # The argument, the variable SLUICE_BIN, then PATH.
+    MISSING = "there is no program `sluice` in PATH, nor in a gem `sluice-server` for #{RUBY_PLATFORM} (there are those " \
+              "for x86_64-linux and aarch64-linux): build it (tools/run in Sluice's source makes build/sluice) and set " \
+              "SLUICE_BIN to its path, or hand the path in as `bin`"
+
+    # The argument, the variable SLUICE_BIN, the gem that carries it, then PATH.
     def self.find(bin = nil)
       { "bin" => bin, "SLUICE_BIN" => ENV["SLUICE_BIN"] }.each do |source, value|
         next if value.nil? || value.empty?
@@ -21,8 +25,16 @@ module Sluice
 
         return File.expand_path(value)
       end
-      on_path || raise(BinaryNotFound, "there is no program `sluice` in PATH: build it (tools/run in Sluice's source " \
-                                       "makes build/sluice) and set SLUICE_BIN to its path, or hand the path in as `bin`")
+      packaged || on_path || raise(BinaryNotFound, MISSING)
+    end
+
+    # Of the gem `sluice-server`; nil where it is not installed.
+    def self.packaged
+      require "sluice_server"
+      program = SluiceServer.program
+      program?(program) ? program : raise(BinaryNotFound, "'#{program}' of sluice-server is not executable: install it again")
+    rescue LoadError
+      nil
     end
 
     def self.program?(file)
