@@ -8,8 +8,9 @@
 namespace sluice {
 
 struct TurnNeeds {
-  bool disk = false;      // it is on this server's disk, whatever appendfsync says
-  uint32_t replicas = 0;  // so many replicas have it
+  bool disk = false;              // it is on this server's disk, whatever appendfsync says
+  bool on_replicas_disk = false;  // these have it on theirs:
+  uint32_t replicas = 0;          // so many replicas have it
   auto operator<=>(const TurnNeeds&) const = default;
 };
 

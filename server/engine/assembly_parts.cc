@@ -250,7 +250,8 @@ Following::Uses Assembly::ForFollowing() {
 // For clients that wait.
 uint64_t Assembly::TurnsThatHave(const TurnNeeds& needs) const {
   uint64_t turn = needs.disk ? log.TurnsOnDisk() : turn_gate.last();
-  if (needs.replicas > 0) turn = std::min(turn, replicas.TurnsAt(needs.replicas));
+  if (needs.replicas > 0)
+    turn = std::min(turn, replicas.TurnsAt(needs.replicas, needs.on_replicas_disk));
   return turn;
 }
 

@@ -388,6 +388,8 @@ RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* com
       on_.command_timer.Skip();
     }
   }
+  if (on_.replicas.stream().is_open()) [[unlikely]]
+    session.stream_seen = on_.replicas.stream().told();
   if (session.tracks() || on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {

@@ -31,6 +31,7 @@ struct Replica final : SessionState {
   bool is_sluice = false;
   bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
   int64_t acked = 0;               // the offset up to which it has applied the stream
+  int64_t synced = 0;              // and up to which it is on its disk, as far as it says so
   int64_t acked_ms = 0;            // engine ms of the last word of it
 
   // --- how it is served

@@ -25,18 +25,26 @@ void ReplicaTurns::MergeNeighbours() {
 
 uint64_t ReplicaTurns::TurnAt(int64_t offset) const {
   const auto behind = std::ranges::upper_bound(turns_, offset, {}, &Turn::end);
-  return behind == turns_.begin() ? before_ : std::prev(behind)->turn;
+  if (behind != turns_.begin()) return std::prev(behind)->turn;
+  return offset >= before_.end ? before_.turn : kFirstTurn;
+}
+
+uint64_t ReplicaTurns::TurnOf(int64_t offset, uint64_t so_far) const {
+  if (offset > noted_) return so_far;
+  if (offset <= 0) return kFirstTurn;
+  const auto with = std::ranges::lower_bound(turns_, offset, {}, &Turn::end);
+  return offset <= before_.end || with == turns_.end() ? before_.turn : with->turn;
 }
 
 void ReplicaTurns::Forget(int64_t offset) {
   for (; !turns_.empty() && turns_.front().end <= offset; turns_.pop_front())
-    before_ = turns_.front().turn;
+    before_ = turns_.front();
 }
 
 void ReplicaTurns::Restart(uint64_t turn) {
   turns_.clear();
-  before_ = turn;
   noted_ = stream_.told();
+  before_ = {turn, noted_};
 }
 
 }  // namespace sluice

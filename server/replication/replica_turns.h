@@ -20,6 +20,8 @@ namespace sluice {
 class ReplicaTurns final : public TurnPromise {
  public:
   static constexpr size_t kTurnsMax = 8192;
+  // The state that a replica begins with: there is no turn before.
+  static constexpr uint64_t kFirstTurn = TurnGate::kNoTurn + 1;
 
   // `gather`: before a turn is numbered, to bring what it has told so far into the stream.
   ReplicaTurns(const ReplicationStream& stream, std::function<void()> gather)
@@ -27,6 +29,9 @@ class ReplicaTurns final : public TurnPromise {
 
   // The last turn of which a replica that has acknowledged `offset` has everything. O(log turns).
   uint64_t TurnAt(int64_t offset) const;
+  // The turn that a replica has to have in order to have the stream up to `offset`, or one behind
+  // it. `so_far`: the number of this turn. O(log turns).
+  uint64_t TurnOf(int64_t offset, uint64_t so_far) const;
   // Every replica has the stream up to here. O(turns that go).
   void Forget(int64_t offset);
   // From this turn on; those before it count as had by all.
@@ -48,8 +53,8 @@ class ReplicaTurns final : public TurnPromise {
 
   const ReplicationStream& stream_;
   const std::function<void()> gather_;
-  int64_t noted_ = 0;                        // up to here turns are numbered
-  uint64_t before_ = TurnGate::kNoTurn + 1;  // the last turn that was forgotten
+  int64_t noted_ = 0;           // up to here turns are numbered
+  Turn before_{kFirstTurn, 0};  // the last turn that was forgotten
   std::deque<Turn> turns_;
 };
 

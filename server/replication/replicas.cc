@@ -139,6 +139,11 @@ void Replicas::Acknowledged(Session& session, int64_t offset) {
   ForgetWhatAllHave();
 }
 
+void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {
+  Replica& replica = *ReplicaOf(session);
+  replica.synced = std::max(replica.synced, std::min(offset, stream_.end()));
+}
+
 // --- the stream
 
 void Replicas::OpenStream() {
@@ -271,10 +276,11 @@ void Replicas::ForgetWhatAllHave() {
   turns_.Forget(std::min(least, stream_.end()));
 }
 
-uint64_t Replicas::TurnsAt(uint32_t replicas) const {
+uint64_t Replicas::TurnsAt(uint32_t replicas, bool on_disk) const {
   std::vector<int64_t> acked;
-  ForEach([&acked](const Session&, const Replica& replica) {
-    if (replica.phase == ReplicaPhase::kOnline) acked.push_back(replica.acked);
+  ForEach([&](const Session&, const Replica& replica) {
+    if (replica.phase == ReplicaPhase::kOnline)
+      acked.push_back(on_disk ? replica.synced : replica.acked);
   });
   if (replicas == 0 || acked.size() < replicas) return TurnGate::kNoTurn;
   const auto nth = acked.begin() + (replicas - 1);
@@ -282,12 +288,18 @@ uint64_t Replicas::TurnsAt(uint32_t replicas) const {
   return turns_.TurnAt(*nth);
 }
 
-size_t Replicas::CountWith(uint64_t turn) const {
+size_t Replicas::CountWith(uint64_t turn, bool on_disk) const {
   size_t count = 0;
   ForEach([&](const Session&, const Replica& replica) {
-    count += replica.phase == ReplicaPhase::kOnline && turns_.TurnAt(replica.acked) >= turn;
+    const int64_t acked = on_disk ? replica.synced : replica.acked;
+    count += replica.phase == ReplicaPhase::kOnline && turns_.TurnAt(acked) >= turn;
   });
   return count;
+}
+
+uint64_t Replicas::TurnSeenBy(const Session& session) const {
+  // Of another history the offset may lie beyond the end.
+  return turns_.TurnOf(std::min(session.stream_seen, stream_.told()), on_.turn_gate.so_far());
 }
 
 // --- as they are seen

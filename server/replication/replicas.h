@@ -84,6 +84,8 @@ class Replicas final {
   void SyncSilently(Session& session);
   // REPLCONF ACK `offset`. Requires: it is a replica.
   void Acknowledged(Session& session, int64_t offset);
+  // REPLCONF ACK ... FACK `offset`: it has the stream up to there on its disk. Requires the same.
+  void AcknowledgedDisk(Session& session, int64_t offset);
 
   // --- the stream of a master that this server follows (replicas_relaying.cc); also in a command
   // From here on it is the master's: it stands where it is until bytes come.
@@ -104,11 +106,14 @@ class Replicas final {
   // The stream gets no longer by itself: a replica is about to take over.
   void set_quiet(bool quiet) { is_quiet_ = quiet; }
 
-  // --- WAIT
+  // --- WAIT, WAITAOF: `on_disk` asks for what replicas have on their disks
   // Up to which turn so many replicas have everything; TurnGate::kNoTurn: there are not so many.
-  uint64_t TurnsAt(uint32_t replicas) const;
+  uint64_t TurnsAt(uint32_t replicas, bool on_disk) const;
   // How many have all of this turn.
-  size_t CountWith(uint64_t turn) const;
+  size_t CountWith(uint64_t turn, bool on_disk) const;
+  // The turn with all that this client has written, or can have seen, before its last command
+  // ended.
+  uint64_t TurnSeenBy(const Session& session) const;
   // In this turn all are asked to acknowledge what they have.
   void WantAcks() { wants_acks_ = true; }
 

@@ -118,6 +118,7 @@ void BlockedClients::Answering(Session& session) {
 
 // It goes on with what it had sent behind the request that waited.
 void BlockedClients::Resume(Session& session) {
+  session.stream_seen = INT64_MAX;  // all so far: the answer may tell of any of it
   if (on_.flags.Raised(SlowPathFlags::kHooked)) [[unlikely]]
     on_.dispatcher.hook().Answered(session);
   on_.clients.QueueSend(session);

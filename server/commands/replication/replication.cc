@@ -79,26 +79,19 @@ void Role(CommandCall& call) {
 
 // --- WAIT, WAITAOF
 
-constexpr int64_t kReplicasWithDisk = 0;
-
-// How many replicas have all that was written so far.
-int64_t CountReplicas(const CommandCall& call) {
-  const uint64_t turn = call.part<TurnGate>().so_far();
-  return static_cast<int64_t>(call.part<Replicas>().CountWith(turn));
-}
-
 // The time of a wait is over: how many have what it was for.
 void ReplyReplicasLate(CommandCall& call) {
   const uint64_t turn = call.part<TurnWaits>().cancelled_turn();
-  call.reply.Integer(static_cast<int64_t>(call.part<Replicas>().CountWith(turn)));
+  call.reply.Integer(static_cast<int64_t>(call.part<Replicas>().CountWith(turn, false)));
 }
 
 uint32_t WantedReplicas(int64_t wanted) {
   return static_cast<uint32_t>(std::clamp<int64_t>(wanted, 0, UINT32_MAX));
 }
 
-// Programs wait for a replica to have their write, or for the time to be over. The answer is how
-// many have it. The time-out is in ms, and 0 is for ever.
+// Programs wait for a replica to have their writes, or for the time to be over. The answer is how
+// many have what the client had written or seen when its last command ended. The time-out is in
+// ms, and 0 is for ever.
 //   WAIT 0 0   → 0  how many replicas have it now
 //   WAIT x 0   → -ERR value is not an integer or out of range
 //   WAIT 0 -1  → -ERR timeout is negative
@@ -113,57 +106,74 @@ void Wait(CommandCall& call) {
   const int64_t wanted = args.Int();
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
-  // Redis keeps 32 bits of it.
-  const int64_t count = CountReplicas(call);
-  if (static_cast<int32_t>(wanted) <= count || !call.may_wait()) return call.reply.Integer(count);
   Replicas& replicas = call.part<Replicas>();
+  const uint64_t turn = replicas.TurnSeenBy(call.client);
+  const auto count = static_cast<int64_t>(replicas.CountWith(turn, false));
+  // Redis keeps 32 bits of it.
+  if (static_cast<int32_t>(wanted) <= count || !call.may_wait()) return call.reply.Integer(count);
   replicas.WantAcks();
-  const uint64_t turn = call.part<TurnGate>().so_far();
   call.part<TurnWaits>().Block(call, {.needs = {.replicas = WantedReplicas(wanted)},
                                       .turn = turn,
                                       .deadline_ms = deadline_ms,
                                       .on_timeout = ReplyReplicasLate,
                                       .answer = [&replicas, turn](ReplySink& reply) {
-                                        const size_t count = replicas.CountWith(turn);
+                                        const size_t count = replicas.CountWith(turn, false);
                                         reply.Integer(static_cast<int64_t>(count));
                                       }});
 }
 
-// Answers WAITAOF: how many servers have all writes on disk, as two numbers: this one (0 or 1), and
-// replicas.
-void ReplySynced(CommandCall& call) {
-  const LogService& log = call.part<LogService>();
-  call.reply.Array(2);
-  call.reply.Integer(log.is_on() && log.IsAllDurable() ? 1 : 0);
-  call.reply.Integer(kReplicasWithDisk);
+// How many servers have a turn on disk: this one (0 or 1), and replicas.
+struct Synced {
+  int64_t here;
+  int64_t at_replicas;
+};
+
+Synced CountSynced(const LogService& log, const Replicas& replicas, uint64_t turn) {
+  const bool is_here = log.is_on() && (log.IsAllDurable() || log.TurnsOnDisk() >= turn);
+  return {is_here ? 1 : 0, static_cast<int64_t>(replicas.CountWith(turn, true))};
 }
 
-// Redis 7.2's. numlocal is 0 or 1, numreplicas any number: of replicas nobody knows what their
-// disks have. With numlocal 1 and no log there is nothing to wait for, which is an error; with only
-// numlocal it ends as soon as the disk has everything up to now.
+void ReplySynced(ReplySink& reply, const Synced& synced) {
+  reply.Array(2);
+  reply.Integer(synced.here);
+  reply.Integer(synced.at_replicas);
+}
+
+// The time of a wait is over.
+void ReplySyncedLate(CommandCall& call) {
+  const uint64_t turn = call.part<TurnWaits>().cancelled_turn();
+  ReplySynced(call.reply, CountSynced(call.part<LogService>(), call.part<Replicas>(), turn));
+}
+
+// Redis 7.2's: as WAIT, for what is on disk, here (numlocal is 0 or 1) and at replicas that say so
+// (FACK). With numlocal 1 and no log there is nothing to wait for, which is an error. Here it is
+// about all that was written so far, as a log has turns that no stream has.
 void WaitAof(CommandCall& call) {
   ArgReader args(call.args);
   const int64_t local = args.Int();
   if (local < 0 || local > 1) args.Fail("ERR value is out of range, value must between 0 and 1");
-  const int64_t replicas = args.failed() ? 0 : args.Int();
-  if (replicas < 0) args.Fail("ERR value is out of range, must be positive");
+  const int64_t wanted = args.failed() ? 0 : args.Int();
+  if (wanted < 0) args.Fail("ERR value is out of range, must be positive");
   const int64_t deadline_ms = args.failed() ? 0 : ReadTimeoutMs(args, call);
   if (args.failed()) return call.reply.Error(args.error());
   LogService& log = call.part<LogService>();
+  Replicas& replicas = call.part<Replicas>();
   if (local == 1 && !log.is_on()) return call.reply.Error(kNoLogToWaitFor);
-  const bool is_synced = local == 0 || log.IsAllDurable();
-  if ((is_synced && replicas <= kReplicasWithDisk) || !call.may_wait()) return ReplySynced(call);
-  const uint64_t turn = call.part<TurnGate>().so_far();
+  const uint64_t turn =
+      local == 1 ? call.part<TurnGate>().so_far() : replicas.TurnSeenBy(call.client);
+  const Synced synced = CountSynced(log, replicas, turn);
+  const bool is_met = local <= synced.here && wanted <= synced.at_replicas;
+  if (is_met || !call.may_wait()) return ReplySynced(call.reply, synced);
   if (local == 1) log.WantSync(turn);
-  const auto at_replicas = static_cast<uint32_t>(std::min<int64_t>(replicas, UINT32_MAX));
-  call.part<TurnWaits>().Block(call, {.needs = {.disk = local == 1, .replicas = at_replicas},
+  if (wanted > 0) replicas.WantAcks();
+  call.part<TurnWaits>().Block(call, {.needs = {.disk = local == 1,
+                                                .on_replicas_disk = wanted > 0,
+                                                .replicas = WantedReplicas(wanted)},
                                       .turn = turn,
                                       .deadline_ms = deadline_ms,
-                                      .on_timeout = ReplySynced,
-                                      .answer = [local, replicas](ReplySink& reply) {
-                                        reply.Array(2);
-                                        reply.Integer(local);
-                                        reply.Integer(replicas);
+                                      .on_timeout = ReplySyncedLate,
+                                      .answer = [&log, &replicas, turn](ReplySink& reply) {
+                                        ReplySynced(reply, CountSynced(log, replicas, turn));
                                       }});
 }
 
@@ -316,7 +326,7 @@ constexpr CommandRow kReplicationRows[] = {
      .since = "7.2.0",
      .complexity = "O(1)",
      .usage = "numlocal:integer numreplicas:integer timeout:integer",
-     .summary = "Wait until all writes are on disk here, and at so many replicas; there are none.",
+     .summary = "Wait until all writes are on disk here, and at so many replicas.",
      .tips = "request_policy:all_shards,response_policy:agg_min"},
 };
 

@@ -97,13 +97,16 @@ constexpr struct {
     {"SLUICE-STREAM", TellOrigin},
 };
 
-// ACK `offset`. No answer follows, whoever sends it. Words behind the offset, as 7.2's FACK, are
-// passed over.
+// ACK `offset` [FACK `offset`]. No answer follows, whoever sends it. The second is 7.2's, from a
+// replica with a log: so much it has on disk. Other words are passed over.
 void Acknowledge(CommandCall& call) {
   if (call.client.kind != SessionKind::kReplica) return;
   const std::optional<int64_t> acked = ParseInt64(call.args[2]);
   if (!acked) return;
   call.part<Replicas>().Acknowledged(call.client, *acked);
+  if (call.args.size() < 5 || !IsWord(call.args[3], "FACK")) return;
+  const std::optional<int64_t> synced = ParseInt64(call.args[4]);
+  if (synced) call.part<Replicas>().AcknowledgedDisk(call.client, *synced);
 }
 
 // The words are read from the left; those before a wrong one count.

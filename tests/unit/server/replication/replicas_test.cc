@@ -5,12 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "protocol/request_writer.h"
-#include "tests/support/engine_fixture.h"
+#include "tests/unit/server/replication/replicas_fixture.h"
 
 namespace sluice {
 namespace {
@@ -19,58 +18,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string Request(const std::vector<std::string_view>& words) {
-  std::string bytes;
-  AppendRequest(bytes, words);
-  return bytes;
-}
-
-class ReplicasTest : public EngineFixture {
- protected:
-  ReplicasTest() { Set("repl-diskless-sync-delay", "0"); }
-
-  void Set(const std::string& option, const std::string& value) {
-    ASSERT_EQ(Run({"CONFIG", "SET", option, value}).ToText(), "+OK");
-  }
-  std::string Field(const std::string& name) {
-    const std::string info = "\n" + Run({"INFO", "ALL"}).text;
-    const size_t at = info.find("\n" + name + ":");
-    if (at == std::string::npos) return "";
-    const size_t begin = at + name.size() + 2;
-    return info.substr(begin, info.find('\r', begin) - begin);
-  }
-  // A replica that takes images without a length, as redis-server does.
-  TestClient& NewReplica(std::string_view ability = "eof") {
-    TestClient& replica = Connect();
-    replica.Run({"REPLCONF", "listening-port", "6380"});
-    replica.Run({"REPLCONF", "capa", std::string(ability), "capa", "psync2"});
-    return replica;
-  }
-  // What it is sent for PSYNC `id` `offset`.
-  std::string Sync(TestClient& replica, std::string_view id = "?", std::string_view offset = "-1") {
-    replica.SendBytes(Request({"PSYNC", id, offset}));
-    server().Settle();
-    return replica.TakeBytes();
-  }
-  std::string Sent(TestClient& replica) {
-    server().Settle();
-    return replica.TakeBytes();
-  }
-  void Acknowledge(TestClient& replica, int64_t offset) {
-    replica.SendBytes(Request({"REPLCONF", "ACK", std::to_string(offset)}));
-    server().Settle();
-  }
-  int64_t end() { return engine().part<Replicas>().stream().end(); }
-  std::string id() { return engine().part<Replicas>().ids().id(); }
-  // One that has all, and is sent the stream.
-  TestClient& OnlineReplica() {
-    TestClient& replica = NewReplica();
-    Sync(replica);
-    Acknowledge(replica, end());
-    replica.TakeBytes();
-    return replica;
-  }
-};
+class ReplicasTest : public ReplicasFixture {};
 
 TEST_F(ReplicasTest, AFullSyncIsALineAnImageAndTheStreamBehindAnAck) {
   Run({"SET", "before", "image"});
@@ -174,26 +122,6 @@ TEST_F(ReplicasTest, RefusesWordsAsRedis) {
             "-ERR value is not an integer or out of range");
   EXPECT_EQ(replica.Run({"PSYNC", "?", "x"}).ToText(),
             "-ERR value is not an integer or out of range");
-}
-
-TEST_F(ReplicasTest, WaitEndsWhenReplicasHaveWhatWasWritten) {
-  TestClient& replica = OnlineReplica();
-  Run({"SET", "k", "v"});
-  TestClient& writer = Connect();
-  writer.SendBytes(Request({"SET", "k", "w"}) + Request({"WAIT", "1", "0"}));
-  EXPECT_THAT(Sent(replica), EndsWith(Request({"REPLCONF", "GETACK", "*"})));
-  EXPECT_EQ(writer.TakeBytes(), "+OK\r\n");
-  Acknowledge(replica, end() - 200);
-  EXPECT_EQ(writer.TakeBytes(), "");
-  Acknowledge(replica, end());
-  EXPECT_EQ(writer.TakeBytes(), ":1\r\n");
-  writer.SendBytes(Request({"SET", "k", "x"}) + Request({"WAIT", "2", "100"}));
-  server().Settle();
-  writer.TakeBytes();
-  Acknowledge(replica, end());
-  AdvanceTime(200);
-  EXPECT_EQ(writer.TakeBytes(), ":1\r\n") << "one of two had it";
-  EXPECT_EQ(Run({"WAIT", "0", "0"}).ToText(), ":1");
 }
 
 TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
