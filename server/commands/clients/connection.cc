@@ -191,7 +191,8 @@ void Reset(CommandCall& call) {
   call.part<PubSub>().Forget(client);
   call.part<Tracking>().Disable(client);
   call.part<Monitors>().Remove(client);
-  call.part<LockService>().EndBindings(client);
+  call.part<LockService>().EndBindings(client);  // what that changes LockRecorder tells
+  call.NoEffect();
   call.part<AccessControl>().LogInInitially(client);
   client.name = BoxedText();
   client.db = 0;
