@@ -92,7 +92,9 @@ void TurnLoop::ReceiveInPlace(SessionId id, size_t bytes) {
 }
 
 void TurnLoop::CountReceived(Session& session, size_t bytes) {
-  on_.statistics.bytes_in += bytes;
+  Statistics& statistics = on_.statistics;
+  const bool is_master = session.kind == SessionKind::kMasterLink;
+  (is_master ? statistics.bytes_from_master : statistics.bytes_in) += bytes;
   session.bytes_in += bytes;
   session.active_ms = on_.clock.now().ms();
 }

@@ -8,6 +8,7 @@
 #include "server/following/failover.h"
 #include "server/following/following.h"
 #include "server/replication/replicas.h"
+#include "server/snapshots/snapshots.h"
 
 namespace sluice {
 namespace {
@@ -114,6 +115,9 @@ constexpr Figure kReplicationFigures[] = {
      Of<&Replicas::good>, kNoMetric, Plot::kNone, WantsReplicas},
     {"slave*", "", "where a replica is, how it is served, what it has, seconds since its last word",
      FigureReading(WriteReplicas)},
+    {"replication_left_out_keys", "",
+     "that the last full sync of a redis-server left out: locks, limiters, leaky buckets",
+     Of<&Snapshots::left_out, &LeftOut::keys>},
     {"master_failover_state", "", "no-failover, waiting-for-sync or failover-in-progress",
      FailoverState},
     {"master_replid", "", "the id of the stream to replicas",

@@ -25,7 +25,6 @@ template <auto count>
 FigureValue KilobytesPerSecond(From from) {
   return Kilobytes(from.Get<Rates>().per_second().*count);
 }
-FigureValue NoKilobytes(From) { return Kilobytes(0); }
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
 FigureValue ExpiryMillis(From from) { return from.Get<Statistics>().expiry_ns / kNanosPerMilli; }
@@ -61,15 +60,18 @@ constexpr Figure kStatisticsFigures[] = {
      Counter("redis_net_input_bytes", "Bytes read from clients.")},
     {"total_net_output_bytes", "bytes", "to clients", Of<&Statistics::bytes_out>,
      Counter("redis_net_output_bytes", "Bytes sent to clients.")},
-    {"total_net_repl_input_bytes", "", "0, kept for monitors: it follows no master", Zero},
-    {"total_net_repl_output_bytes", "bytes", "sent to replicas", Of<&Replicas::sent_bytes>},
+    {"total_net_repl_input_bytes", "bytes", "from a master", Of<&Statistics::bytes_from_master>,
+     Counter("redis_net_repl_input_bytes", "Bytes read from a master.")},
+    {"total_net_repl_output_bytes", "bytes", "to replicas", Of<&Statistics::bytes_to_replicas>,
+     Counter("redis_net_repl_output_bytes", "Bytes sent to replicas.")},
     {"instantaneous_input_kbps", "KB/s", "from clients, over the last seconds",
      KilobytesPerSecond<&Rates::Counts::bytes_in>},
     {"instantaneous_output_kbps", "KB/s", "to clients",
      KilobytesPerSecond<&Rates::Counts::bytes_out>},
-    {"instantaneous_input_repl_kbps", "", "0, kept for monitors: it follows no master",
-     NoKilobytes},
-    {"instantaneous_output_repl_kbps", "", "0, kept for monitors: it is not sampled", NoKilobytes},
+    {"instantaneous_input_repl_kbps", "KB/s", "from a master",
+     KilobytesPerSecond<&Rates::Counts::bytes_from_master>},
+    {"instantaneous_output_repl_kbps", "KB/s", "to replicas",
+     KilobytesPerSecond<&Rates::Counts::bytes_to_replicas>},
     {"rejected_connections", "",
      "clients beyond maxclients or maxclients-per-ip, and strangers in protected mode",
      Of<&Statistics::rejected_connections>,

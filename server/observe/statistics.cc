@@ -19,14 +19,16 @@ void Statistics::CountError(std::string_view text) {
 
 // `now_ms` is engine time. The first sample covers the time since the start.
 void Rates::Sample(const Statistics& statistics, int64_t now_ms) {
-  const Counts now{statistics.commands, statistics.bytes_in, statistics.bytes_out};
+  const Counts now{statistics.commands, statistics.bytes_in, statistics.bytes_out,
+                   statistics.bytes_from_master, statistics.bytes_to_replicas};
   const auto elapsed_ms = static_cast<uint64_t>(std::max<int64_t>(now_ms - last_ms_, 1));
   // CONFIG RESETSTAT may have come between.
-  const auto rate = [&](uint64_t before, uint64_t after) {
-    return (after - std::min(before, after)) * 1000 / elapsed_ms;
+  const auto rate = [&](uint64_t Counts::*count) {
+    const uint64_t after = now.*count;
+    return (after - std::min(last_.*count, after)) * 1000 / elapsed_ms;
   };
-  per_second_ = {rate(last_.commands, now.commands), rate(last_.bytes_in, now.bytes_in),
-                 rate(last_.bytes_out, now.bytes_out)};
+  per_second_ = {rate(&Counts::commands), rate(&Counts::bytes_in), rate(&Counts::bytes_out),
+                 rate(&Counts::bytes_from_master), rate(&Counts::bytes_to_replicas)};
   last_ = now;
   last_ms_ = now_ms;
 }

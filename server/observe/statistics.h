@@ -26,8 +26,10 @@ struct Statistics {
   uint64_t commands = 0;
   uint64_t connections = 0;
   uint64_t rejected_connections = 0;
-  uint64_t bytes_in = 0;
+  uint64_t bytes_in = 0;  // of clients; links between servers are apart, as in Redis
   uint64_t bytes_out = 0;
+  uint64_t bytes_from_master = 0;
+  uint64_t bytes_to_replicas = 0;
   uint64_t error_replies = 0;
   uint64_t unexpected_error_replies = 0;  // to those that only play what has happened
   uint64_t expired_keys = 0;
@@ -58,11 +60,13 @@ struct Statistics {
 // interval.
 class Rates {
  public:
-  // The three that INFO shows as rates.
+  // Those that INFO shows as rates.
   struct Counts {
     uint64_t commands = 0;
     uint64_t bytes_in = 0;
     uint64_t bytes_out = 0;
+    uint64_t bytes_from_master = 0;
+    uint64_t bytes_to_replicas = 0;
   };
   void Sample(const Statistics& statistics, int64_t now_ms);
   const Counts& per_second() const { return per_second_; }

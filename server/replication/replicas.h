@@ -151,7 +151,6 @@ class Replicas final {
   const ReplicationStream& stream() const { return stream_; }
   const Counts& counts() const { return counts_; }
   void ResetStatistics() { counts_ = {}; }
-  uint64_t sent_bytes() const { return sent_bytes_; }
   size_t memory() const { return stream_.memory(); }
 
  private:
@@ -202,8 +201,7 @@ class Replicas final {
   ReplicaTurns turns_;
   std::vector<SessionId> replicas_;
   Counts counts_;
-  uint64_t syncs_ = 0;       // images that were asked for
-  uint64_t sent_bytes_ = 0;  // to replicas
+  uint64_t syncs_ = 0;  // images that were asked for
   int64_t pinged_ms_ = 0;
   int64_t deserted_ms_ = -1;  // since then there is no replica; -1: there is one, or no stream
   std::optional<StreamReading> reading_;  // of a stream that is relayed

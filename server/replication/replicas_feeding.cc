@@ -171,7 +171,6 @@ bool Replicas::FeedStream(Session& session, Replica& replica) {
 // Past the session's sink, which refuses answers.
 void Replicas::Say(Session& session, std::string_view bytes) {
   session.output.Append(bytes);
-  sent_bytes_ += bytes.size();
   on_.clients.QueueSend(session);
 }
 

@@ -120,7 +120,10 @@ void Space::Send(Session& session) {
     broken_.push_back(session.id);
     return;
   }
-  engine_->statistics().bytes_out += before - session.output.bytes();
+  Statistics& statistics = engine_->statistics();
+  const bool is_replica = session.kind == SessionKind::kReplica;
+  (is_replica ? statistics.bytes_to_replicas : statistics.bytes_out) +=
+      before - session.output.bytes();
   if (session.output.empty()) {
     if (!engine_->part<DebugSettings>().keeps_reply_buffers) [[likely]]
       session.output.ReleaseMemory();

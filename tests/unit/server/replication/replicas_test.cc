@@ -252,5 +252,17 @@ TEST_F(ReplicasTest, RoleNamesThoseThatAreOnline) {
   EXPECT_EQ(role.elements[2].elements[0].elements[1].text, "6380");
 }
 
+TEST_F(ReplicasTest, InfoSaysWhatRedisCouldNotHold) {
+  EXPECT_EQ(Field("replication_left_out_keys"), "0");
+  Run({"LOCK.ACQUIRE", "lock", "owner", "LEASE", "60000"});
+  Run({"LIMIT.TAKE", "limiter", "GCRA", "5", "1000"});
+  Run({"SET", "k", "v"});
+  Sync(NewReplica());
+  EXPECT_EQ(Field("replication_left_out_keys"), "2");
+  EXPECT_TRUE(std::ranges::any_of(server().log(), [](const std::string& line) {
+    return line.ends_with("It leaves out what Redis cannot hold: 1 lock, 1 limiter");
+  }));
+}
+
 }  // namespace
 }  // namespace sluice
