@@ -117,6 +117,11 @@ class Replicas final {
   // In this turn all are asked to acknowledge what they have.
   void WantAcks() { wants_acks_ = true; }
 
+  // DEBUG REPLICATE: these words stand in the stream, if there is one.
+  void TellWords(Args words) {
+    if (stream_.is_open()) stream_.TellWords(words);
+  }
+
   // --- turns
   // Before the turn gets its number, and before outputs are sent.
   void EndTurn() {

@@ -48,11 +48,15 @@ void ReplicationStream::Say(std::string_view bytes) {
 
 void ReplicationStream::Ping() { Say("*1\r\n$4\r\nping\r\n"); }
 
-void ReplicationStream::AskForAcks() {
+void ReplicationStream::TellWords(Args words) {
   std::string bytes;
-  const std::string_view words[] = {"REPLCONF", "GETACK", "*"};
   AppendRequest(bytes, words);
   Say(bytes);
+}
+
+void ReplicationStream::AskForAcks() {
+  const std::string_view words[] = {"REPLCONF", "GETACK", "*"};
+  TellWords(words);
 }
 
 void ReplicationStream::TellTime() {

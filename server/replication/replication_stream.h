@@ -65,9 +65,10 @@ class ReplicationStream {
   void BeginFullSync() { sink_.Restart(); }
 
   // --- what the server says; nothing in a stream that is relayed. All require: is_open().
-  void Ping();        // every repl-ping-replica-period; in lower case, as Redis does
-  void AskForAcks();  // REPLCONF GETACK *
-  void TellTime();    // the heartbeat to Sluices
+  void Ping();                 // every repl-ping-replica-period; in lower case, as Redis does
+  void AskForAcks();           // REPLCONF GETACK *
+  void TellTime();             // the heartbeat to Sluices
+  void TellWords(Args words);  // any, as a request
   void TellReserved(const ReservedEnvelope& what);  // what is reserved ahead for locks
 
   size_t memory() const { return sink_.memory() + (backlog_ ? backlog_->memory() : 0); }

@@ -23,6 +23,7 @@
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/script_state.h"
 #include "server/engine/script_engine.h"
+#include "server/replication/replicas.h"
 #include "storage/types/list.h"
 
 namespace sluice {
@@ -231,6 +232,13 @@ void LogLine(CommandCall& call) {
   call.reply.Ok();
 }
 
+// Words of any kind, which no server needs to know: as they are, and before what this command's
+// transaction does.
+void Replicate(CommandCall& call) {
+  call.part<Replicas>().TellWords(call.args.subspan(2));
+  call.reply.Ok();
+}
+
 // Frees DEBUG alone of the commands that scripts may not call: the rest would need a client.
 void SetDisableDenyScripts(CommandCall& call) {
   const long on = std::strtol(std::string(call.args[2]).c_str(), nullptr, 10);
@@ -264,6 +272,8 @@ constexpr std::string_view kDebugHelp[] = {
     "    Save a snapshot (not with NOSAVE) and load it anew; with NOFLUSH to what there is; with "
     "MERGE",
     "    a key that is there is replaced. Locks stay as they are.",
+    "REPLICATE <word> [<word> ...]",
+    "    Send the words to the replicas as a command, whatever they are.",
     "REPLYBUFFER RESIZING <0|1>",
     "    With 0, clients keep the memory of answers that they have been sent.",
     "SET-ACTIVE-EXPIRE <0|1>",
@@ -296,6 +306,7 @@ constexpr DebugWord kWords[] = {
     {"PROTOCOL", 1, 1, Protocol},
     {"QUICKLIST-PACKED-THRESHOLD", 1, 1, QuicklistPackedThreshold},
     {"PAUSE-CRON", 1, 1, PauseCron},
+    {"REPLICATE", 1, SIZE_MAX, Replicate},
     {"REPLYBUFFER", 2, 2, ReplyBuffer},
     {"LOADAOF", 0, SIZE_MAX, DebugLoadAof},
     {"RELOAD", 0, SIZE_MAX, DebugReload},

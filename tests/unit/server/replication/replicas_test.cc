@@ -252,6 +252,15 @@ TEST_F(ReplicasTest, RoleNamesThoseThatAreOnline) {
   EXPECT_EQ(role.elements[2].elements[0].elements[1].text, "6380");
 }
 
+// What no server has to know, either.
+TEST_F(ReplicasTest, DebugReplicateTellsAnyWords) {
+  EXPECT_EQ(Run({"DEBUG", "REPLICATE", "nobody", "hears"}).ToText(), "+OK");
+  TestClient& replica = OnlineReplica();
+  EXPECT_EQ(Run({"DEBUG", "REPLICATE", "no-command", "a\r\nb"}).ToText(), "+OK");
+  EXPECT_EQ(Sent(replica), Request({"no-command", "a\r\nb"}));
+  EXPECT_THAT(Run({"DEBUG", "REPLICATE"}).ToText(), StartsWith("-ERR unknown subcommand"));
+}
+
 TEST_F(ReplicasTest, InfoSaysWhatRedisCouldNotHold) {
   EXPECT_EQ(Field("replication_left_out_keys"), "0");
   Run({"LOCK.ACQUIRE", "lock", "owner", "LEASE", "60000"});
