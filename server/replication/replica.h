@@ -17,6 +17,7 @@
 #include "server/clients/session.h"
 #include "server/replication/backlog.h"
 #include "server/snapshots/snapshot_spool.h"
+#include "server/snapshots/snapshot_writer.h"
 
 namespace sluice {
 
@@ -30,6 +31,7 @@ struct Replica final : SessionState {
   bool takes_new_id = false;  // +CONTINUE with an id
   bool is_sluice = false;
   bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
+  ImageParts wanted;               // redis-cli --functions-rdb: of the image
   int64_t acked = 0;               // the offset up to which it has applied the stream
   int64_t synced = 0;              // and up to which it is on its disk, as far as it says so
   int64_t acked_ms = 0;            // engine ms of the last word of it
@@ -44,6 +46,8 @@ struct Replica final : SessionState {
   bool is_begun = false;               // that word has been said
   std::optional<BacklogReader> place;  // from the image's instant on
 
+  bool is_whole() const { return wanted == ImageParts{}; }
+  bool acknowledges_nothing() const { return is_silent || wants_image_alone; }
   size_t MemoryBytes() const override;
 };
 

@@ -172,7 +172,20 @@ class Replicas final {
   void SetPhase(Replica& replica, ReplicaPhase phase);
 
   // --- images
-  void BeginSync(bool for_redis);
+  // Those that can share an image want the same.
+  struct ImageKind {
+    bool for_redis;
+    ImageParts parts;
+    bool operator==(const ImageKind&) const = default;
+  };
+  static ImageKind KindFor(const Replica& replica) {
+    return {.for_redis = !replica.is_sluice, .parts = replica.wanted};
+  }
+  static bool AwaitsImage(const Replica& replica, const ImageKind& kind) {
+    return replica.phase == ReplicaPhase::kWaits && replica.sync == 0 && KindFor(replica) == kind;
+  }
+  void BeginSync(const ImageKind& kind);
+  void BeginSyncIfDue(const ImageKind& kind);
   void BeginDueSyncs();
   void ImageBegun(uint64_t sync);
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "protocol/text/concat.h"
 #include "server/replication/replicas.h"
@@ -13,41 +14,49 @@ namespace sluice {
 
 // --- images
 
-// All that wait are given an image together, when the first of them has waited long enough for
-// others.
+// One after the other: each that begins takes those of its kind along.
 void Replicas::BeginDueSyncs() {
-  const Settings& settings = on_.config.settings();
-  for (const bool for_redis : {true, false}) {
-    int64_t waiting = 0;
-    int64_t longest_ms = -1;
-    bool is_delayed = settings.repl_diskless_sync;
-    ForEach([&](Session&, const Replica& replica) {
-      if (replica.phase != ReplicaPhase::kWaits || replica.sync != 0) return;
-      if (replica.is_sluice == for_redis) return;
-      ++waiting;
-      longest_ms = std::max(longest_ms, on_.clock.now().ms() - replica.since_ms);
-      is_delayed &= replica.takes_eof;
-    });
-    const int64_t most = settings.repl_diskless_sync_max_replicas;
-    const bool is_due = !is_delayed || (most > 0 && waiting >= most) ||
-                        longest_ms >= settings.repl_diskless_sync_delay * 1000;
-    if (waiting > 0 && is_due) BeginSync(for_redis);
-  }
+  std::vector<ImageKind> kinds;
+  ForEach([&kinds](Session&, const Replica& replica) {
+    const ImageKind kind = KindFor(replica);
+    if (AwaitsImage(replica, kind) && std::ranges::find(kinds, kind) == kinds.end())
+      kinds.push_back(kind);
+  });
+  for (const ImageKind& kind : kinds) BeginSyncIfDue(kind);
 }
 
-void Replicas::BeginSync(bool for_redis) {
+// All that wait are given an image together, when the first of them has waited long enough for
+// others.
+void Replicas::BeginSyncIfDue(const ImageKind& kind) {
+  const Settings& settings = on_.config.settings();
+  int64_t waiting = 0;
+  int64_t longest_ms = -1;
+  bool is_delayed = settings.repl_diskless_sync;
+  ForEach([&](Session&, const Replica& replica) {
+    if (!AwaitsImage(replica, kind)) return;
+    ++waiting;
+    longest_ms = std::max(longest_ms, on_.clock.now().ms() - replica.since_ms);
+    is_delayed &= replica.takes_eof;
+  });
+  const int64_t most = settings.repl_diskless_sync_max_replicas;
+  const bool is_due = !is_delayed || (most > 0 && waiting >= most) ||
+                      longest_ms >= settings.repl_diskless_sync_delay * 1000;
+  if (is_due) BeginSync(kind);
+}
+
+void Replicas::BeginSync(const ImageKind& kind) {
   const uint64_t sync = ++syncs_;
   Log(LogLevel::kNotice, "Starting BGSAVE for SYNC with target: replicas sockets");
   std::unique_ptr<SnapshotSpool> spool = on_.snapshots.NewSpool();
   ForEach([&](Session&, Replica& replica) {
-    if (replica.phase != ReplicaPhase::kWaits || replica.sync != 0) return;
-    if (replica.is_sluice == for_redis) return;
+    if (!AwaitsImage(replica, kind)) return;
     replica.sync = sync;
     replica.image = spool->NewReader();
   });
-  on_.snapshots.Enqueue({.spool = std::move(spool), .for_redis = for_redis, .begun = [this, sync] {
-                           ImageBegun(sync);
-                         }});
+  on_.snapshots.Enqueue({.spool = std::move(spool),
+                         .for_redis = kind.for_redis,
+                         .parts = kind.parts,
+                         .begun = [this, sync] { ImageBegun(sync); }});
 }
 
 // At the end of a turn, all of which is in the stream.

@@ -66,7 +66,9 @@ void SnapshotWriter::WriteHead() {
   if (style_.stream) WriteStream(*style_.stream);
   writer_.Aux("aof-base", style_.is_base ? "1" : "0");
   if (!style_.for_redis) WriteClock();
-  for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
+  if (style_.parts.functions) {
+    for (const auto& [name, library] : source_.functions.all()) writer_.Function(library->code);
+  }
   style_.for_redis ? LeaveOutBeside() : WritePolicies();
 }
 
@@ -108,7 +110,7 @@ void SnapshotWriter::BeginImage() {
 
 // False: the entry does not belong into the file. It is asked once an entry.
 bool SnapshotWriter::Holds(const Entry& entry) {
-  if (IsEndedLock(entry)) return false;
+  if (!style_.parts.keys || IsEndedLock(entry)) return false;
   if (!style_.for_redis) return true;
   switch (entry.type()) {
     case ValueType::kLock:

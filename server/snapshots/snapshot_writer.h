@@ -35,6 +35,13 @@ namespace sluice {
 
 class Hash;
 
+// What of the data is in an image.
+struct ImageParts {
+  bool keys = true;
+  bool functions = true;
+  bool operator==(const ImageParts&) const = default;
+};
+
 class SnapshotWriter final : public EntrySaver, private FenceSaver {
  public:
   // The data that is written; all of it outlives the writer.
@@ -53,6 +60,7 @@ class SnapshotWriter final : public EntrySaver, private FenceSaver {
     // Redis's types, of hashes that have deadlines the fields. All that is left out is counted.
     // Keys stay that are over, and there: a replica keeps them until it is told of their end.
     bool for_redis = false;
+    ImageParts parts;
     std::string boot;  // the machine's
     size_t used_memory = 0;
     std::optional<StreamPosition> stream;  // to replicas, at the instant; null: there is none

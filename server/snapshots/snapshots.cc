@@ -35,10 +35,10 @@ constexpr int64_t kRetrySeconds = 5;
 }  // namespace
 
 Snapshots::Run::Run(Snapshots& snapshots, std::unique_ptr<SnapshotTarget> target, Purpose purpose,
-                    bool for_redis)
+                    bool for_redis, ImageParts parts)
     : target(std::move(target)),
-      writer(snapshots.on_.source, snapshots.on_.clock, snapshots.StyleOf(purpose, for_redis),
-             *this->target),
+      writer(snapshots.on_.source, snapshots.on_.clock,
+             snapshots.StyleOf(purpose, for_redis, parts), *this->target),
       purpose(purpose),
       for_redis(for_redis),
       changes(snapshots.changes()),
@@ -85,13 +85,14 @@ std::unique_ptr<SnapshotTarget> Snapshots::FileOfBase(const std::string& path, H
                                         on_.config.settings().rdb_save_incremental_fsync);
 }
 
-SnapshotWriter::Style Snapshots::StyleOf(Purpose purpose, bool for_redis) const {
+SnapshotWriter::Style Snapshots::StyleOf(Purpose purpose, bool for_redis, ImageParts parts) const {
   const Settings& settings = on_.config.settings();
   on_.turn_gate.Gather();  // of the stream, whose place is written down
   return {.compress = settings.rdbcompression,
           .checksum = settings.rdbchecksum,
           .is_base = purpose == Purpose::kBase,
           .for_redis = for_redis,
+          .parts = parts,
           .boot = BootIdOf(on_.config.disk()),
           .used_memory = on_.source.keyspace.memory_bytes(),
           .stream = on_.state.stream,
@@ -347,7 +348,8 @@ void Snapshots::BeginNextSync() {
 }
 
 void Snapshots::BeginSync(Sync sync) {
-  auto run = std::make_unique<Run>(*this, std::move(sync.spool), Purpose::kSync, sync.for_redis);
+  auto run = std::make_unique<Run>(*this, std::move(sync.spool), Purpose::kSync, sync.for_redis,
+                                   sync.parts);
   if (const int fault = Begin(run)) return Synced(*run, fault);
   on_.host.Log(LogLevel::kNotice, "A snapshot for replicas is being made");
   if (sync.begun) sync.begun();

@@ -115,7 +115,8 @@ class Snapshots final : private OptionFollower {
   // --- for replicas, who have readers of the spool
   struct Sync {
     std::unique_ptr<SnapshotSpool> spool;
-    bool for_redis = false;  // SnapshotWriter::Style
+    bool for_redis = false;  // SnapshotWriter::Style, both
+    ImageParts parts;
     // At the instant of the image, at the end of a turn. Not told where it cannot begin, which the
     // readers hear, or when they have left by then.
     std::function<void()> begun;
@@ -169,7 +170,7 @@ class Snapshots final : private OptionFollower {
   enum class Purpose : uint8_t { kSave, kBase, kSync };
   struct Run {
     Run(Snapshots& snapshots, std::unique_ptr<SnapshotTarget> target, Purpose purpose,
-        bool for_redis = false);
+        bool for_redis = false, ImageParts parts = {});
     const std::unique_ptr<SnapshotTarget> target;
     SnapshotWriter writer;
     const Purpose purpose;
@@ -190,7 +191,8 @@ class Snapshots final : private OptionFollower {
   std::string TemporaryName();
   std::unique_ptr<SnapshotTarget> FileOfSave(Host* host);
   std::unique_ptr<SnapshotTarget> FileOfBase(const std::string& path, Host* host);
-  SnapshotWriter::Style StyleOf(Purpose purpose, bool for_redis = false) const;
+  SnapshotWriter::Style StyleOf(Purpose purpose, bool for_redis = false,
+                                ImageParts parts = {}) const;
   std::string BytesOfAll() const;
   int Begin(std::unique_ptr<Run>& run);  // takes it, or answers an errno value
   bool MayWalk() const;

@@ -10,10 +10,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/rows.h"
 #include "server/config/follow_state.h"
@@ -68,15 +70,24 @@ bool SetImageAlone(CommandCall& call, std::string_view value) {
   return true;
 }
 
-// A part of the data is not to be had: redis-cli --functions-rdb.
+// The parts of the data that it wants, for redis-cli --functions-rdb: words as in a configuration
+// file, of which there is one. No word: nothing.
 bool SetFilter(CommandCall& call, std::string_view value) {
-  if (value.empty()) return true;
-  if (IsWord(value, "FUNCTIONS")) {
-    call.reply.Error("ERR Sluice sends all data or none: rdb-filter-only is not served");
-  } else {
-    call.reply.Error(Concat("ERR Unsupported rdb-filter-only option: ", value));
+  std::vector<std::string> words;
+  if (!SplitWords(value, words)) {
+    call.reply.Error("ERR Missing rdb-filter-only values");
+    return false;
   }
-  return false;
+  Replica& replica = IntroducedBy(call);
+  replica.wanted = {.keys = false, .functions = false};
+  for (const std::string& word : words) {
+    if (!IsWord(word, "FUNCTIONS")) {
+      call.reply.Error(Concat("ERR Unsupported rdb-filter-only option: ", word));
+      return false;
+    }
+    replica.wanted.functions = true;
+  }
+  return true;
 }
 
 // Valkey's; nothing depends on it.
@@ -134,8 +145,13 @@ bool MaySync(CommandCall& call) {
     call.reply.Error("ERR a session inside the server's program cannot become a replica");
     return false;
   }
-  if (call.client.output.empty()) return true;
-  call.reply.Error("ERR SYNC and PSYNC are invalid with pending output");
+  if (!call.client.output.empty()) {
+    call.reply.Error("ERR SYNC and PSYNC are invalid with pending output");
+    return false;
+  }
+  const Replica* const replica = ReplicaOf(call.client);
+  if (!replica || replica->is_whole() || replica->takes_eof) return true;
+  call.reply.Error("ERR Filtered replica requires EOF capability");
   return false;
 }
 

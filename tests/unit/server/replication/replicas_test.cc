@@ -273,5 +273,35 @@ TEST_F(ReplicasTest, InfoSaysWhatRedisCouldNotHold) {
   }));
 }
 
+// redis-cli --functions-rdb.
+TEST_F(ReplicasTest, APartOfTheDataIsSentAlone) {
+  const std::string library = "#!lua name=mine\nredis.register_function('f', function() end)";
+  Run({"FUNCTION", "LOAD", library});
+  Run({"SET", "key", "value"});
+  TestClient& functions = NewReplica();
+  EXPECT_EQ(functions.Run({"REPLCONF", "rdb-filter-only", "functions"}).ToText(), "+OK");
+  const std::string alone = Sync(functions);
+  EXPECT_THAT(alone, HasSubstr("mine"));
+  EXPECT_THAT(alone, testing::Not(HasSubstr("value")));
+  TestClient& nothing = NewReplica();
+  EXPECT_EQ(nothing.Run({"REPLCONF", "rdb-filter-only", ""}).ToText(), "+OK");
+  const std::string empty = Sync(nothing);
+  EXPECT_THAT(empty, HasSubstr("REDIS0010"));
+  EXPECT_THAT(empty, testing::Not(HasSubstr("mine")));
+  TestClient& whole = NewReplica();
+  EXPECT_THAT(Sync(whole), testing::AllOf(HasSubstr("mine"), HasSubstr("value")));
+}
+
+TEST_F(ReplicasTest, RefusesPartsAsRedis) {
+  TestClient& replica = Connect();
+  EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "'open"}).ToText(),
+            "-ERR Missing rdb-filter-only values");
+  EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "functions keys"}).ToText(),
+            "-ERR Unsupported rdb-filter-only option: keys");
+  EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "functions"}).ToText(), "+OK");
+  EXPECT_EQ(replica.Run({"PSYNC", "?", "-1"}).ToText(),
+            "-ERR Filtered replica requires EOF capability");
+}
+
 }  // namespace
 }  // namespace sluice
