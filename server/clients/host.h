@@ -43,6 +43,8 @@ class Host {
   virtual void WatchPeer(Session& session, int64_t timeout_ms) {
     static_cast<void>(session), static_cast<void>(timeout_ms);
   }
+  // The system may keep small packets to this peer back, so that it sends fewer.
+  virtual void GatherPackets(Session& session) { static_cast<void>(session); }
   // Calls it once, between two turns, when so much real time has passed. A test double asks for it;
   // other hosts need not know it.
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) {

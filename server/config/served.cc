@@ -247,6 +247,8 @@ constexpr Option kServedOptions[] = {
            "seconds that a replica waits for others, to share an image"),
     Served("repl-diskless-sync-max-replicas", &S::repl_diskless_sync_max_replicas, Int(0, kIntMax),
            "so many wait no longer; 0: any number waits"),
+    Served("repl-disable-tcp-nodelay", &S::repl_disable_tcp_nodelay, kYesNo,
+           "the system may gather small packets for a replica: fewer of them, and later ones"),
     Served("min-replicas-to-write", &S::min_replicas_to_write, Int(0, kIntMax),
            "with fewer replicas that are well nothing is written; 0: none is needed")
         .Hosted()

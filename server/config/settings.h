@@ -142,6 +142,7 @@ struct Settings {
   bool repl_diskless_sync = true;
   int64_t repl_diskless_sync_delay = 5;  // seconds
   int64_t repl_diskless_sync_max_replicas = 0;
+  bool repl_disable_tcp_nodelay = false;
   int64_t min_replicas_to_write = 0;
   int64_t min_replicas_max_lag = 10;  // seconds
   bool replica_lazy_flush = false;

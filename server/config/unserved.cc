@@ -54,7 +54,6 @@ constexpr Option kUnserved[] = {
     // --- replication
     NoEffect("replica-ignore-disk-write-errors", "no", kYesNo, kNoReplica),
     NoEffect("replica-announced", "yes", kYesNo, kNoReplica),
-    NoEffect("repl-disable-tcp-nodelay", "no", kYesNo, "what a turn makes is sent at once"),
     NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
     // Redis's own tests set these.
     NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDelay).Hidden(),

@@ -100,6 +100,11 @@ void Connection::WatchPeer(int64_t timeout_ms) {
                sizeof user_timeout_ms);
 }
 
+void Connection::GatherPackets() {
+  const int off = 0;
+  ::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &off, sizeof off);
+}
+
 void Connection::Close() {
   if (!open()) return;
   if (tls_) tls_->SayGoodbye();

@@ -68,6 +68,7 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   // The kernel ends the connection when the peer has not answered it for so long; 0: no more. Has
   // no effect where there is no TCP.
   void WatchPeer(int64_t timeout_ms);
+  void GatherPackets();
   void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
   void Close();
 

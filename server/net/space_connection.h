@@ -20,6 +20,7 @@ class SpaceConnection final : public ClientConnection, public Connection {
   void ForgetOutput() override { Connection::ForgetOutput(); }
   void WatchPeer(int64_t timeout_ms) override { Connection::WatchPeer(timeout_ms); }
   void KeepAlive(int64_t seconds) override { Connection::KeepAlive(seconds); }
+  void GatherPackets() override { Connection::GatherPackets(); }
   void ReadOn() override { owner().Readable(*this); }
   void Close() override { Connection::Close(); }
   size_t bytes() const override { return sizeof *this; }

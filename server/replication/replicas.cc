@@ -68,6 +68,7 @@ Replica& Replicas::Adopt(Session& session) {
   replica.acked_ms = on_.clock.now().ms();
   Log(LogLevel::kNotice, Concat("Replica ", AddressOf(session), " asks for synchronization"));
   on_.clients.SetKind(session, SessionKind::kReplica);
+  if (on_.config.settings().repl_disable_tcp_nodelay) on_.host.GatherPackets(session);
   replicas_.push_back(session.id);
   deserted_ms_ = -1;
   return replica;

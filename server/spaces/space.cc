@@ -190,6 +190,12 @@ void Space::WatchPeer(Session& session, int64_t timeout_ms) {
   if (timeout_ms == 0) connection->KeepAlive(making_.config->settings().tcp_keepalive);
 }
 
+void Space::GatherPackets(Session& session) {
+  if (session.id.slot >= connections_.size()) return;
+  if (ClientConnection* const connection = connections_[session.id.slot].get())
+    connection->GatherPackets();
+}
+
 void Space::KeepAliveChanged() {
   for (const auto& connection : connections_) {
     if (connection) connection->KeepAlive(making_.config->settings().tcp_keepalive);

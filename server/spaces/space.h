@@ -42,6 +42,8 @@ class ClientConnection {
   // The kernel asks a silent peer every so many seconds whether it is there; 0: never. Not of one
   // that is watched.
   virtual void KeepAlive(int64_t seconds) = 0;
+  // See Host.
+  virtual void GatherPackets() = 0;
   // There may be something to read of which the owner was told before.
   virtual void ReadOn() = 0;
   virtual void Close() = 0;
@@ -118,6 +120,7 @@ class Space final : public Host {
   void Send(Session& session) override;
   void Closed(SessionId id) override;
   void WatchPeer(Session& session, int64_t timeout_ms) override;
+  void GatherPackets(Session& session) override;
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;

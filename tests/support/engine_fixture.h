@@ -65,6 +65,8 @@ class TestClient {
   void PlayLog();
   // While false, the client takes no bytes: they stay in the session's output.
   void set_reading(bool on);
+  // The server has asked the system to gather small packets to it.
+  bool gathers_packets() const { return gathers_packets_; }
 
  private:
   friend class TestEngine;
@@ -73,6 +75,7 @@ class TestClient {
   std::string received_;
   bool closed_ = false;
   bool reading_ = true;
+  bool gathers_packets_ = false;
 };
 
 class TestEngine final : private ProcessServices, private Background, private Host {
@@ -140,6 +143,7 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   friend class TestClient;
   void Send(Session& session) override;
   void Closed(SessionId id) override;
+  void GatherPackets(Session& session) override { FindClient(session.id)->gathers_packets_ = true; }
   void Poll() override {
     if (serve_) serve_();
   }

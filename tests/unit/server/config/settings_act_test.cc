@@ -457,6 +457,7 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"min-replicas-to-write", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-backlog-size", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-backlog-ttl", "tests/unit/server/replication/replicas_test.cc"},
+    {"repl-disable-tcp-nodelay", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-diskless-sync", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-diskless-sync-delay", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-diskless-sync-max-replicas", "tests/unit/server/replication/replicas_test.cc"},

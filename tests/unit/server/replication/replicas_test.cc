@@ -261,6 +261,14 @@ TEST_F(ReplicasTest, DebugReplicateTellsAnyWords) {
   EXPECT_THAT(Run({"DEBUG", "REPLICATE"}).ToText(), StartsWith("-ERR unknown subcommand"));
 }
 
+TEST_F(ReplicasTest, PacketsAreGatheredWhereThatIsSaid) {
+  TestClient& before = OnlineReplica();
+  Set("repl-disable-tcp-nodelay", "yes");
+  TestClient& behind = OnlineReplica();
+  EXPECT_FALSE(before.gathers_packets());
+  EXPECT_TRUE(behind.gathers_packets());
+}
+
 TEST_F(ReplicasTest, InfoSaysWhatRedisCouldNotHold) {
   EXPECT_EQ(Field("replication_left_out_keys"), "0");
   Run({"LOCK.ACQUIRE", "lock", "owner", "LEASE", "60000"});
