@@ -300,7 +300,9 @@ void Clients::CheckOutputLimit(Session& session) {
   // As Redis: what may wait for all replicas together may wait for one.
   if (session.kind == SessionKind::kReplica && limit.hard_bytes > 0) [[unlikely]]
     limit.hard_bytes = std::max(limit.hard_bytes, settings_.repl_backlog_size);
-  const size_t waiting_bytes = session.output.bytes() + session.rare->waiting_beside;
+  const size_t output_bytes = session.output.bytes();
+  const size_t waiting_bytes = output_bytes - std::min(output_bytes, session.rare->image_bytes) +
+                               session.rare->waiting_beside;
   const int64_t now_ms = clock_.now().ms();
   const bool soft = limit.soft_bytes > 0 && waiting_bytes > limit.soft_bytes;
   if (!soft) {

@@ -86,6 +86,7 @@ struct SessionRareParts {
   size_t tracked_bytes = 0;                 // that Tracking keeps of keys which it has read
   size_t uncounted_bytes = 0;  // of accounted_bytes, what is not for eviction to make up for
   size_t waiting_beside = 0;   // bytes that wait for a replica in the backlog
+  size_t image_bytes = 0;      // of its output: they are of a full sync, which has no limit
   int64_t over_soft_limit_since_ms = -1;
   std::optional<int64_t> needs_login_since_ms;  // none: since it was created
 };

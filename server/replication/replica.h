@@ -44,6 +44,7 @@ struct Replica final : SessionState {
   std::unique_ptr<SpoolReader> image;
   std::string end_mark;                // behind the image; empty: its length stands before it
   bool is_begun = false;               // that word has been said
+  uint64_t image_end = 0;              // in all that its output was given
   std::optional<BacklogReader> place;  // from the image's instant on
 
   bool is_whole() const { return wanted == ImageParts{}; }

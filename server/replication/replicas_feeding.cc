@@ -148,6 +148,7 @@ bool Replicas::FeedImage(Session& session, Replica& replica) {
   const std::string_view piece = image.Peek().substr(0, kAheadBytes - session.output.bytes());
   if (piece.empty()) return false;
   Say(session, piece);
+  replica.image_end = session.output.appended();
   image.Consume(piece.size());
   replica.since_ms = on_.clock.now().ms();
   return true;
@@ -183,10 +184,12 @@ void Replicas::Say(Session& session, std::string_view bytes) {
   on_.clients.QueueSend(session);
 }
 
-// All that waits for it counts.
+// All of the stream that waits for it counts. What is left of an image stands in front.
 void Replicas::CheckBacklog(Session& session, const Replica& replica) {
   if (!replica.place) return;
-  session.rare.Make().waiting_beside = replica.place->behind();
+  SessionRareParts& rare = session.rare.Make();
+  rare.waiting_beside = replica.place->behind();
+  rare.image_bytes = replica.image_end - std::min(replica.image_end, session.output.gone());
   on_.clients.CheckOutputLimit(session);
   if (session.close == CloseMode::kNow) on_.clients.QueueSend(session);
 }

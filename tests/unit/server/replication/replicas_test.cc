@@ -221,6 +221,32 @@ TEST_F(ReplicasTest, OneThatDoesNotReadCostsAPlaceUntilItLacksTooMuch) {
   EXPECT_FALSE(other.closed());
 }
 
+// However low the limit is, an image gets through, with its length in front or behind.
+TEST_F(ReplicasTest, AnImageDoesNotCountAsWhatAReplicaLacks) {
+  Set("client-output-buffer-limit", "replica 32768 32768 60");
+  Set("repl-backlog-size", "16384");
+  Set("rdbcompression", "no");
+  Run({"SET", "k", std::string(1'000'000, 'x')});
+  for (const char* const diskless : {"yes", "no"}) {
+    Set("repl-diskless-sync", diskless);
+    TestClient& replica = NewReplica();
+    replica.set_reading(false);
+    Sync(replica);
+    Run({"SET", "small", "1"});
+    EXPECT_FALSE(replica.closed());
+    replica.set_reading(true);
+    AdvanceTime(10);
+    EXPECT_GT(Sent(replica).size(), 1'000'000u);
+    Acknowledge(replica, end());
+    EXPECT_THAT(Field("slave0"), HasSubstr("state=online"));
+    replica.Disconnect();
+  }
+  TestClient& replica = OnlineReplica();
+  replica.set_reading(false);
+  Run({"SET", "k", std::string(100'000, 'x')});
+  EXPECT_TRUE(replica.closed()) << "the stream counts, as ever";
+}
+
 TEST_F(ReplicasTest, ABacklogWithoutReplicasEnds) {
   Set("repl-backlog-ttl", "10");
   TestClient& replica = OnlineReplica();
