@@ -38,12 +38,15 @@ std::string_view ScriptEngine::WhyNotHere(uint32_t flags) const {
 void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& script, uint32_t flags,
                        bool read_only) {
   const bool declared = !(flags & kScriptUndeclared);
+  const bool may_write = declared && !(flags & kScriptNoWrites);
   if (declared && !call.client.replays) {
     if (const std::string_view why = WhyNotHere(flags); !why.empty()) return call.reply.Error(why);
   }
-  if (read_only && declared && !(flags & kScriptNoWrites)) {
+  if (read_only && may_write) {
     return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
   }
+  if (may_write && on_.log.lacks_replicas && !call.client.replays)
+    return call.reply.Error(kNoReplicasText);
   if (declared && !(flags & (kScriptAllowOom | kScriptNoWrites)) &&
       on_.memory.Lacks(MemoryNeed::kAny)) {
     return call.reply.Error(

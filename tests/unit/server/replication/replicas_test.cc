@@ -138,6 +138,10 @@ TEST_F(ReplicasTest, WithTooFewNothingIsWritten) {
   EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), refused);
   EXPECT_EQ(Run({"GET", "k"}).ToText(), "(nil)");
   EXPECT_EQ(Run({"EVAL", "return redis.call('GET', 'k')", "0"}).ToText(), "(nil)");
+  // A script that declares what it does is not begun.
+  EXPECT_EQ(Run({"EVAL", "#!lua\nreturn redis.call('GET', 'k')", "0"}).ToText(), refused);
+  EXPECT_EQ(Run({"EVAL", "#!lua flags=no-writes\nreturn redis.call('GET', 'k')", "0"}).ToText(),
+            "(nil)");
   TestClient& replica = OnlineReplica();
   EXPECT_EQ(Run({"SET", "k", "v"}).ToText(), "+OK");
   EXPECT_EQ(Field("min_slaves_good_slaves"), "1");
