@@ -65,6 +65,8 @@ class Host {
   virtual void ReadOn(Session& session) { static_cast<void>(session); }
   // Stops the process or the loop; the exit code.
   virtual void Shutdown(int code) = 0;
+  // An end that was asked for, and then had to wait, comes to nothing.
+  virtual void GoesOn() {}
   // True between Shutdown and the end: long work gives up.
   virtual bool Stopping() const { return false; }
 

@@ -231,6 +231,8 @@ constexpr Option kServedOptions[] = {
         .Hidden(),
     Served("shutdown-on-sigint", &kSigintWords, kList, "words of SHUTDOWN"),
     Served("shutdown-on-sigterm", &kSigtermWords, kList, "words of SHUTDOWN"),
+    Served("shutdown-timeout", &S::shutdown_timeout, Int(0, kIntMax),
+           "seconds that the end waits for replicas to have everything; 0: it does not"),
     // replication
     Served("repl-backlog-size", &S::repl_backlog_size, MemoryRaisedTo(kBacklogBytesMin),
            "bytes of the stream that are kept for replicas that come back"),

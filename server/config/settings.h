@@ -134,6 +134,7 @@ struct Settings {
   int64_t rdb_key_save_delay = 0;              // µs
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";
+  int64_t shutdown_timeout = 10;  // seconds
   // replication
   uint64_t repl_backlog_size = 1024 * 1024;
   int64_t repl_backlog_ttl = 3600;        // seconds; 0: for ever

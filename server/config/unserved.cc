@@ -103,7 +103,6 @@ constexpr Option kUnserved[] = {
     NoEffect("lazyfree-lazy-eviction", "no", kYesNo, kAlwaysLazy),
     NoEffect("lazyfree-lazy-server-del", "no", kYesNo, kAlwaysLazy),
     NoEffect("list-compress-depth", "0", kCount, "its lists are not compressed"),
-    NoEffect("shutdown-timeout", "10", kCount, "it does not wait for replicas that lag"),
     NoEffect("jemalloc-bg-thread", "yes", kYesNo, kOwnTables),
     NoEffect("disable-thp", "yes", kYesNo, kOwnTables).Immutable(),
     NoEffect("io-threads", "1", Int(1, 128), kOneThread).Immutable(),

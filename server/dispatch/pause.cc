@@ -16,20 +16,42 @@ Pause::Pause(Clients& clients, Standstill& standstill, TimerTasks& timers, const
 }
 
 void Pause::Start(Mode mode, int64_t ms) {
-  mode_ = std::max(mode_, mode);
+  asked_ = std::max(asked_, mode);
   until_ms_ = std::max(until_ms_, clock_.now().ms() + ms);
-  flags_.Raise(SlowPathFlags::kPaused);
-  standstill_.Begin(Standstill::kPause, clock_.now());
+  Begin();
   timers_.Arm(end_, until_ms_);
 }
 
-// The list is taken first: a session that goes on may be held again by a new pause.
 void Pause::End() {
   timers_.Disarm(end_);
-  mode_ = Mode::kNone;
   until_ms_ = 0;
+  const Mode before = mode();
+  asked_ = Mode::kNone;
+  LetGo(before);
+}
+
+void Pause::HoldWrites() {
+  own_ = Mode::kWrite;
+  Begin();
+}
+
+void Pause::LetWrites() {
+  const Mode before = mode();
+  own_ = Mode::kNone;
+  LetGo(before);
+}
+
+void Pause::Begin() {
+  flags_.Raise(SlowPathFlags::kPaused);
+  standstill_.Begin(Standstill::kPause, clock_.now());
+}
+
+// Less is held back than before, if so. The list is taken first: a session that goes on may be held
+// again, by a new pause or by what is left of this one.
+void Pause::LetGo(Mode before) {
+  if (mode() == before) return;
   ended_ms_ = clock_.now().ms();
-  flags_.Lower(SlowPathFlags::kPaused);
+  if (!is_on()) flags_.Lower(SlowPathFlags::kPaused);
   for (const SessionId id : std::exchange(held_, {})) {
     if (Session* session = clients_.Find(id)) {
       session->paused = false;
@@ -38,7 +60,7 @@ void Pause::End() {
     }
   }
   if (any_resumed()) standstill_.Begin(Standstill::kResuming, clock_.now());
-  standstill_.End(Standstill::kPause);
+  if (!is_on()) standstill_.End(Standstill::kPause);
 }
 
 // A session that is not requeued has nothing left that can be run now.
@@ -66,14 +88,14 @@ void Pause::EndResuming() {
 
 // The pause lasts as long as it was to last.
 void Pause::TimeShifted(int64_t ms) {
-  if (mode_ == Mode::kNone) return;
+  if (asked_ == Mode::kNone) return;
   until_ms_ += ms;
   timers_.Arm(end_, until_ms_);
 }
 
 bool Pause::Holds(uint32_t flags, bool transaction_writes) const {
   // kMayReplicate holds PUBLISH and scripts too, which change what replicas would see.
-  return mode_ == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
+  return mode() == Mode::kAll || (flags & (kWrite | kMayReplicate)) || transaction_writes;
 }
 
 // In the order in which they came: End lets them go on in it.

@@ -5,8 +5,12 @@
 // goes to another before that request has run. So a pause is a reason of Standstill, from its begin
 // until the held requests have run. Waits themselves end on time, as in Redis: their clients are
 // answered that they got nothing.
+//
+// The server itself holds writes back, too: before it ends, so that replicas come up to it. What
+// clients ask for and what the server needs are apart; the stricter of both holds.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -30,9 +34,12 @@ class Pause {
   void Start(Mode mode, int64_t ms);
   void End();                    // UNPAUSE, or the time is over: held sessions go on
   void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
+  // --- the server's own: from one to the other; twice is as once
+  void HoldWrites();
+  void LetWrites();
 
-  Mode mode() const { return mode_; }
-  bool is_on() const { return mode_ != Mode::kNone; }
+  Mode mode() const { return std::max(asked_, own_); }
+  bool is_on() const { return mode() != Mode::kNone; }
   // It is over, and requests that it has held back are still to be run.
   bool is_resuming() const { return !is_on() && any_resumed(); }
   // Looks whether the requests that were held back have been run. Once a turn, behind its requests.
@@ -55,6 +62,8 @@ class Pause {
   static constexpr int64_t kResumedMsMax = 1000;
 
   bool any_resumed() const { return !resumed_.empty() || !of_host_.empty(); }
+  void Begin();
+  void LetGo(Mode before);
   void ForgetThoseThatRan();
   void ForgetOfHost(const Session& session);
   void EndResuming();
@@ -64,8 +73,9 @@ class Pause {
   TimerTasks& timers_;
   const TurnClock& clock_;
   SlowPathFlags& flags_;
-  Mode mode_ = Mode::kNone;
-  int64_t until_ms_ = 0;
+  Mode asked_ = Mode::kNone;  // by clients
+  Mode own_ = Mode::kNone;    // the server's
+  int64_t until_ms_ = 0;      // of what they asked
   std::vector<SessionId> held_;
   std::vector<SessionId> resumed_;  // by the end of the last pause; they have requests to be run
   std::vector<SessionId> of_host_;  // the same, but a host program runs them, between turns

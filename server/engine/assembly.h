@@ -59,6 +59,7 @@
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/command_counts.h"
+#include "server/replication/graceful_end.h"
 #include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
@@ -162,6 +163,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
   Following following{ForFollowing()};
   Failover failover{{host, clock, pause, replicas, following}};
+  GracefulEnd graceful_end{ForGracefulEnd()};
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 
@@ -182,6 +184,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Replicas::Uses ForReplicas();
   FullSyncLoader::Uses ForFullSyncs();
   Following::Uses ForFollowing();
+  GracefulEnd::Uses ForGracefulEnd();
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   MemoryAccounts::Owners ForMemoryAccounts();

@@ -247,6 +247,21 @@ Following::Uses Assembly::ForFollowing() {
   };
 }
 
+GracefulEnd::Uses Assembly::ForGracefulEnd() {
+  return {
+      .settings = settings(),
+      .host = host,
+      .clock = clock,
+      .timers = timers,
+      .clients = clients,
+      .blocked_clients = blocked_clients,
+      .effects = effects,
+      .pause = pause,
+      .snapshots = snapshots,
+      .replicas = replicas,
+  };
+}
+
 // For clients that wait.
 uint64_t Assembly::TurnsThatHave(const TurnNeeds& needs) const {
   uint64_t turn = needs.disk ? log.TurnsOnDisk() : turn_gate.last();
@@ -288,6 +303,7 @@ void Assembly::AddParts() {
   parts.Add(follow_state);
   parts.Add(failover);
   parts.Add(following);
+  parts.Add(graceful_end);
   parts.Add(host);
   parts.Add(inputs);
   parts.Add(keyspace);

@@ -41,9 +41,12 @@ bool Engine::FinishLog() {
   return inside_->all.log.Finish();
 }
 
-bool Engine::PrepareEnd(std::string_view words) {
-  return inside_->all.snapshots.PrepareEnd(EndWords::Of(words));
+EndOutcome Engine::End(std::string_view words) {
+  inside_->all.RefreshNow();
+  return inside_->all.graceful_end.Begin(EndWords::Of(words));
 }
+
+bool Engine::SaveForHandOver() { return inside_->all.snapshots.PrepareEnd({.save = true}); }
 
 // --- sessions
 

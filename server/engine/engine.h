@@ -24,6 +24,7 @@
 #include "protocol/args.h"
 #include "protocol/text/fault.h"
 #include "server/clients/session.h"
+#include "server/core/end_outcome.h"
 #include "server/core/parts.h"
 #include "server/core/request_outcome.h"
 #include "server/engine/engine_options.h"
@@ -57,8 +58,10 @@ class Engine final {
   Fault WriteFiles();
   // No turn follows: all of the log is made durable. False: it could not be.
   bool FinishLog();
-  // A signal asks for the end, with these words of SHUTDOWN. False: what was to be saved cannot be.
-  bool PrepareEnd(std::string_view words);
+  // A signal asks for the end, with these words of SHUTDOWN. Between two turns.
+  EndOutcome End(std::string_view words);
+  // The data go to another process: all is saved. False: it cannot be.
+  bool SaveForHandOver();
 
   // --- sessions
   SessionId Open(Peer peer);

@@ -499,6 +499,7 @@ void TurnLoop::EndTurn(int64_t begin) {
   } while (on_.clients.any_to_send());  // the locks of those that were closed may be others' now
   NumberTurn();
   on_.snapshots.EndTurn();
+  on_.graceful_end.EndTurn();
   assert(on_.AuditFlags().empty());
   assert(on_.statistics.turns % kTurnsPerAudit != 0 || on_.Audit().empty());
   on_.locks.BetweenTurns();

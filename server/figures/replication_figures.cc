@@ -13,27 +13,13 @@
 namespace sluice {
 namespace {
 
-// An image without a length counts as one that is being made.
-std::string_view StateOf(const Replica& replica) {
-  switch (replica.phase) {
-    case ReplicaPhase::kWaits:
-    case ReplicaPhase::kAwaitsAck:
-      return "wait_bgsave";
-    case ReplicaPhase::kTakesImage:
-      return replica.is_begun && replica.end_mark.empty() ? "send_bulk" : "wait_bgsave";
-    case ReplicaPhase::kOnline:
-      return "online";
-  }
-  return "";
-}
-
 void WriteReplicas(From from, InfoText& text) {
   const Replicas& replicas = from.Get<Replicas>();
   size_t number = 0;
   replicas.VisitAll([&](const Session& session, const Replica& replica) {
     const bool is_online = replica.phase == ReplicaPhase::kOnline;
     text.Field(Concat("slave", number++), "ip=", replicas.IpOf(session), ",port=", replica.port,
-               ",state=", StateOf(replica), ",offset=", replica.acked,
+               ",state=", Replicas::StateOf(replica), ",offset=", replica.acked,
                ",lag=", is_online ? replicas.LagSeconds(replica) : 0);
   });
 }

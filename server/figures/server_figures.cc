@@ -10,6 +10,7 @@
 #include "server/engine/facts.h"
 #include "server/figures/sections.h"
 #include "server/notify/tracking.h"
+#include "server/replication/graceful_end.h"
 #include "server/test_double/spaces.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
@@ -112,6 +113,9 @@ constexpr Figure kServerFigures[] = {
     {"executable", "", "path of the program", Of<&Facts::process, &ProcessFacts::executable>},
     {"config_file", "", "path of the configuration; empty: there is none", Of<&Config::file>},
     {"io_threads_active", "", "0, kept for monitors: there is one thread", Zero},
+    {"shutdown_in_milliseconds", "ms", "until it ends, whether or not its replicas have all",
+     [](From from) { return from.Get<GracefulEnd>().ms_left(); }, kNoMetric, Plot::kNone,
+     [](From from) { return from.Get<GracefulEnd>().waits(); }},
     {"sluice_version", "", "of this server", [](From) { return kSluiceVersion; }},
 
     {.read = [](From) { return 1; }, .metric = Gauge("redis_up", "1: this server answers.")},

@@ -5,6 +5,7 @@
 #include "server/clients/host.h"
 #include "server/config/config.h"
 #include "server/log/log_service.h"
+#include "server/replication/graceful_end.h"
 
 namespace sluice {
 
@@ -22,6 +23,8 @@ std::vector<std::string> ReasonsNotReady(const Parts& parts) {
   const uint64_t most = parts.Get<Config>().settings().ready_log_lag_max;
   const uint64_t lag = LogLagBytes(parts);
   if (parts.Get<Host>().Stopping()) reasons.emplace_back("it is about to end");
+  if (parts.Get<GracefulEnd>().waits())
+    reasons.emplace_back("it waits for its replicas before it ends");
   if (state.loading) {
     reasons.push_back(Concat("its data are being loaded: ", state.progress.loaded_bytes, " of ",
                              state.progress.total_bytes, " bytes"));

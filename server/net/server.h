@@ -66,6 +66,8 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
     StartedAs started_as;
     // Another process has its place: what is in files of this one is that one's.
     std::function<void()> handed_over;
+    // The end that End has begun comes to nothing.
+    std::function<void()> goes_on;
   };
   Server(Config& config, const CommandTable& commands, EngineOptions options, Around around);
   ~Server() override;
@@ -95,8 +97,11 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void Admit(int descriptor);
 
   // --- on the loop, between turns
-  // As on SIGTERM. False: what was to be saved cannot be, and it goes on.
-  bool End(std::string_view why) { return EndAsTold(why, config_.settings().shutdown_on_sigterm); }
+  // As on SIGTERM. False: what was to be saved cannot be, and it goes on; Around::goes_on tells the
+  // same of an end that waits for replicas first.
+  bool End(std::string_view why) {
+    return EndAsTold(why, config_.settings().shutdown_on_sigterm) != EndOutcome::kFailed;
+  }
   // The same, whether or not it can be: nobody is there any more who could mend it.
   void EndAnyway(std::string_view why);
 
@@ -111,6 +116,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void ClientLeft() override { idle_watchdog_.ClientLeft(); }
   void WorkCame(Space& space) override;
   void ShutdownOf(Space& space, int code) override;
+  void GoesOn(Space& space) override;
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
   bool Stopping() const override { return stopping_; }
   Fault OpenLink(Space& space, const LinkTarget& target, LinkListener& listener) override;
@@ -152,7 +158,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void Shutdown(int code);
   void AwaitQuiet();
   bool EndBySignal(int signal);
-  bool EndAsTold(std::string_view why, std::string_view words);
+  EndOutcome EndAsTold(std::string_view why, std::string_view words);
   void TellReady();
   void LogReady();
   void Drain();

@@ -11,6 +11,7 @@
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/net/server.h"
+#include "server/replication/graceful_end.h"
 
 namespace sluice {
 
@@ -19,29 +20,36 @@ bool Server::EndBySignal(int signal) {
   if (signal == SIGUSR2) BeginHandOver();
   if (signal == SIGHUP || signal == SIGUSR2) return false;
   const Settings& settings = config_.settings();
-  const bool ends =
+  const EndOutcome outcome =
       signal == SIGINT ? EndAsTold("Received SIGINT, shutting down", settings.shutdown_on_sigint)
                        : EndAsTold("Received SIGTERM, shutting down", settings.shutdown_on_sigterm);
-  if (!ends)
+  if (outcome == EndOutcome::kFailed)
     log_.Write(LogLevel::kWarning, "Error trying to save the DB, can't exit: the server goes on");
-  return ends;
+  return outcome == EndOutcome::kEnds;
 }
 
-// `words` are those of SHUTDOWN. False: what was to be saved cannot be.
-bool Server::EndAsTold(std::string_view why, std::string_view words) {
+// `words` are those of SHUTDOWN.
+EndOutcome Server::EndAsTold(std::string_view why, std::string_view words) {
   log_.Write(LogLevel::kWarning, why);
   manager_.Ending();
-  if (!first_.engine().PrepareEnd(words)) {
-    if (is_ready_) manager_.Ready(acceptor_.Address());
-    return false;
-  }
-  Shutdown(0);
+  const EndOutcome outcome = first_.engine().End(words);
+  if (outcome == EndOutcome::kFailed && is_ready_) manager_.Ready(acceptor_.Address());
+  if (outcome == EndOutcome::kEnds) Shutdown(0);
   WantTurn();
-  return true;
+  return outcome;
+}
+
+void Server::GoesOn(Space& space) {
+  if (&space != &first_) return;
+  if (is_ready_) manager_.Ready(acceptor_.Address());
+  if (around_.goes_on) around_.goes_on();
 }
 
 void Server::EndAnyway(std::string_view why) {
-  if (stopping_ || EndAsTold(why, config_.settings().shutdown_on_sigterm)) return;
+  if (stopping_) return;
+  first_.engine().part<GracefulEnd>().Abort();  // an end that would wait
+  const std::string words = Concat(config_.settings().shutdown_on_sigterm, " now");
+  if (EndAsTold(why, words) == EndOutcome::kEnds) return;
   log_.Write(LogLevel::kWarning, "the data cannot be saved");
   Shutdown(1);
   WantTurn();
@@ -105,6 +113,7 @@ std::string_view Server::WhyNoHandOver() const {
     std::string_view why;
   } reasons[] = {
       {stopping_, "the server is about to end"},
+      {first_.engine().part<GracefulEnd>().waits(), "the server waits for replicas before it ends"},
       {!is_ready_, "the data are still being loaded"},
       {hand_over_.running(), "one is being started already"},
       {around_.started_as.words.empty(), "the configuration came from standard input"},
@@ -131,7 +140,7 @@ void Server::BeginHandOver() {
 bool Server::PutDataDown() {
   Engine& engine = first_.engine();
   const bool has_log = config_.settings().appendonly;
-  const bool is_saved = has_log || engine.PrepareEnd("save");
+  const bool is_saved = has_log || engine.SaveForHandOver();
   const bool is_down = engine.FinishLog() && is_saved;
   // Every grant is in the snapshot: the next process has none to look out for.
   if (!has_log && is_down) engine.part<LockService>().AllIsDurable();

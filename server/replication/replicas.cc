@@ -193,8 +193,8 @@ void Replicas::EverySecond() {
   if (replicas_.empty()) return CloseIdleStream();
   if (!stream_.is_open()) return;  // its first replica has come just now
   const int64_t now_ms = on_.clock.now().ms();
-  if (!is_quiet_ &&
-      now_ms - pinged_ms_ >= on_.config.settings().repl_ping_replica_period * kSecondMs) {
+  const int64_t period_ms = on_.config.settings().repl_ping_replica_period * kSecondMs;
+  if (now_ms - pinged_ms_ >= period_ms && MayGrow()) {
     pinged_ms_ = now_ms;
     stream_.Ping();
   }
@@ -209,7 +209,7 @@ void Replicas::EverySecond() {
     on_.clients.Close(session, CloseMode::kNow);
     on_.clients.QueueSend(session);
   });
-  if (any_sluice && !is_quiet_) stream_.TellTime();
+  if (any_sluice && MayGrow()) stream_.TellTime();
   BeginDueSyncs();
   NoteGood();
 }
@@ -303,7 +303,47 @@ uint64_t Replicas::TurnSeenBy(const Session& session) const {
   return turns_.TurnOf(std::min(session.stream_seen, stream_.told()), on_.turn_gate.so_far());
 }
 
+// --- the end of the server
+
+bool Replicas::HaveAll() const {
+  bool all = true;
+  ForEach([&](const Session&, const Replica& replica) {
+    all &= replica.acknowledges_nothing() || replica.acked == stream_.told();
+  });
+  return all;
+}
+
+void Replicas::LogLagging() const {
+  size_t lagging = 0;
+  ForEach([&](const Session& session, const Replica& replica) {
+    if (replica.acked == stream_.told()) return;
+    ++lagging;
+    const bool is_online = replica.phase == ReplicaPhase::kOnline;
+    Log(LogLevel::kWarning, Concat("Lagging replica ", AddressOf(session), " reported offset ",
+                                   stream_.told() - replica.acked,
+                                   " behind master, lag=", is_online ? LagSeconds(replica) : 0,
+                                   ", state=", StateOf(replica), "."));
+  });
+  if (replicas_.empty()) return;
+  Log(LogLevel::kNotice, Concat(replicas_.size() - lagging, " of ", replicas_.size(),
+                                " replicas are in sync when shutting down."));
+}
+
 // --- as they are seen
+
+// An image without a length counts as one that is being made.
+std::string_view Replicas::StateOf(const Replica& replica) {
+  switch (replica.phase) {
+    case ReplicaPhase::kWaits:
+    case ReplicaPhase::kAwaitsAck:
+      return "wait_bgsave";
+    case ReplicaPhase::kTakesImage:
+      return replica.is_begun && replica.end_mark.empty() ? "send_bulk" : "wait_bgsave";
+    case ReplicaPhase::kOnline:
+      return "online";
+  }
+  return "";
+}
 
 // As it has said, or where it comes from: of "[::1]:7000" that is "::1".
 std::string Replicas::IpOf(const Session& session) const {

@@ -122,6 +122,14 @@ class Replicas final {
     if (stream_.is_open()) stream_.TellWords(words);
   }
 
+  // --- the end of the server
+  // Every replica has acknowledged the whole stream, but for those that acknowledge nothing.
+  bool HaveAll() const;
+  // Which do not, and how many do.
+  void LogLagging() const;
+  // It waits for them to have all: the stream does not get longer by itself.
+  void set_ending(bool ending) { is_ending_ = ending; }
+
   // --- turns
   // Before the turn gets its number, and before outputs are sent.
   void EndTurn() {
@@ -149,7 +157,8 @@ class Replicas final {
   // The one that listens there; null: there is none.
   const Replica* Find(std::string_view host, int64_t port) const;
   std::string IpOf(const Session& session) const;
-  std::string AddressOf(const Session& session) const;  // with its port
+  std::string AddressOf(const Session& session) const;      // with its port
+  static std::string_view StateOf(const Replica& replica);  // in Redis's words
   int64_t LagSeconds(const Replica& replica) const;
   size_t good() const;  // online, and heard of within min-replicas-max-lag
   const ReplicationIds& ids() const { return ids_; }
@@ -160,6 +169,7 @@ class Replicas final {
 
  private:
   static std::string NewId(Host& host);
+  bool MayGrow() const { return !is_quiet_ && !is_ending_; }  // the stream, by itself
   void OpenStream();
   void BeginWantedSync();
   void CloseIdleStream();
@@ -225,6 +235,7 @@ class Replicas final {
   std::optional<StreamReading> reading_;  // of a stream that is relayed
   int64_t kind_since_ = 0;                // the first byte of that kind that is known to be
   bool is_quiet_ = false;
+  bool is_ending_ = false;
   bool wants_acks_ = false;
   bool wants_sync_ = false;  // one came that may have its image at once
 };

@@ -200,7 +200,7 @@ EndWords EndWords::Of(std::string_view words) {
   const auto has = [words](std::string_view word) {
     return Concat(" ", words, " ").find(Concat(" ", word, " ")) != std::string::npos;
   };
-  return {.save = has("save"), .nosave = has("nosave"), .force = has("force")};
+  return {.save = has("save"), .nosave = has("nosave"), .force = has("force"), .now = has("now")};
 }
 
 bool Snapshots::PrepareEnd(const EndWords& words) {

@@ -49,6 +49,7 @@ struct EndWords {
   bool save = false;
   bool nosave = false;
   bool force = false;
+  bool now = false;  // replicas are not waited for: of no concern to snapshots
   static EndWords Of(std::string_view words);
 };
 

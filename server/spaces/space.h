@@ -64,6 +64,8 @@ class SpaceOwner {
   virtual void WorkCame(Space& space) = 0;
   // Its engine is to end.
   virtual void ShutdownOf(Space& space, int code) = 0;
+  // Or was to, and goes on. See Host.
+  virtual void GoesOn(Space& space) = 0;
   // See Host, of the same names.
   virtual void CallAfter(int64_t real_ms, std::function<void()> call) = 0;
   virtual bool Stopping() const = 0;
@@ -123,6 +125,7 @@ class Space final : public Host {
   void GatherPackets(Session& session) override;
   void Poll() override { owner_.PollFrom(*this); }
   void Shutdown(int code) override { owner_.ShutdownOf(*this, code); }
+  void GoesOn() override { owner_.GoesOn(*this); }
   void CallAfter(int64_t real_ms, std::function<void()> call) override;
   Fault OpenLink(const LinkTarget& target, LinkListener& listener) override;
   void CloseLink(LinkListener& listener) override;

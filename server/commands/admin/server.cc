@@ -18,6 +18,7 @@
 #include "server/dispatch/script_state.h"
 #include "server/engine/script_engine.h"
 #include "server/notify/monitors.h"
+#include "server/replication/graceful_end.h"
 #include "server/snapshots/snapshots.h"
 
 namespace sluice {
@@ -98,22 +99,36 @@ bool ReadShutdownWords(CommandCall& call, ShutdownWords& words) {
   return !(words.abort && words.any()) && !(words.save && words.nosave);
 }
 
-// Saves first what is to be saved, before the answer that never comes. If that fails the server
-// stays, unless FORCE says otherwise.
+// Waits for replicas, then saves what is to be saved, before the answer that never comes. If that
+// fails the server stays, unless FORCE says otherwise.
 //   SHUTDOWN NOW LATER  → -ERR syntax error
 //   SHUTDOWN ABORT      → -ERR No shutdown in progress.
 void Shutdown(CommandCall& call) {
   ShutdownWords words;
   if (!ReadShutdownWords(call, words)) return call.reply.Error(ErrorCode::kSyntax);
-  if (words.abort) return call.reply.Error("ERR No shutdown in progress.");
+  GracefulEnd& graceful_end = call.part<GracefulEnd>();
+  if (words.abort) {
+    if (!graceful_end.Abort()) return call.reply.Error("ERR No shutdown in progress.");
+    return call.reply.Ok();
+  }
+  const bool is_busy = call.part<ScriptState>().busy();
   // Beside a script past its time only the hard way is open.
-  if (call.part<ScriptState>().busy() && !words.nosave) {
+  if (is_busy && !words.nosave) {
     return call.reply.Error(call.part<ScriptState>().BusyText());
   }
-  call.part<Host>().Log(LogLevel::kWarning, "User requested shutdown...");
-  const EndWords end{.save = words.save, .nosave = words.nosave, .force = words.force};
-  if (!call.part<Snapshots>().PrepareEnd(end))
-    return call.reply.Error("ERR Errors trying to SHUTDOWN. Check logs.");
+  // Nor is anybody waited for there: what the script does is not told before it ends.
+  const EndWords end{.save = words.save,
+                     .nosave = words.nosave,
+                     .force = words.force,
+                     .now = words.now || is_busy};
+  switch (graceful_end.Begin(end)) {
+    case EndOutcome::kFailed:
+      return call.reply.Error("ERR Errors trying to SHUTDOWN. Check logs.");
+    case EndOutcome::kWaits:
+      return graceful_end.Block(call);
+    case EndOutcome::kEnds:
+      break;
+  }
   // No client is answered any more; that the connection closes is the answer.
   call.part<Clients>().Close(call.client, CloseMode::kNow);
   call.part<Host>().Shutdown(0);

@@ -211,7 +211,8 @@ Fault ServerCore::Begin() {
                         .make_links = OutgoingLinks::Make,
                         .ready = ready,
                         .started_as = {options_.command, options_.command_folder},
-                        .handed_over = options_.handed_over};
+                        .handed_over = options_.handed_over,
+                        .goes_on = [this] { RefuseEnd(); }};
   if (options_.log) around.log = log;
   auto server = std::make_unique<Running>(*config_, commands, HostFacts(settings), around);
   Server& made = server->server;
@@ -371,7 +372,11 @@ Fault ServerCore::EndFault() {
 }
 
 void ServerCore::AskToEnd() {
-  if (server_->server.End("The program ends the server")) return;
+  if (!server_->server.End("The program ends the server")) RefuseEnd();
+}
+
+// What is asked about it may be a client's SHUTDOWN that came to nothing: then nobody waits.
+void ServerCore::RefuseEnd() {
   {
     const std::lock_guard lock(mutex_);
     refusal_ = server_->server.last_warning();

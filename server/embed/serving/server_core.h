@@ -108,6 +108,7 @@ class ServerCore final : public std::enable_shared_from_this<ServerCore>, privat
   Fault StartThread();
   bool Post(std::function<void()> call);
   void AskToEnd();
+  void RefuseEnd();
   bool WorkOnce();
   void Rethrow();
   Fault EndFault();

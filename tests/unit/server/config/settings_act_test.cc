@@ -463,6 +463,7 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"repl-diskless-sync-max-replicas", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-ping-replica-period", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-timeout", "tests/unit/server/replication/replicas_test.cc"},
+    {"shutdown-timeout", "tests/unit/server/replication/graceful_end_test.cc"},
     {"lbucket-second-buckets", "tests/transcripts/leaky_buckets.txt"},
 };
 

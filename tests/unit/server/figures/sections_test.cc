@@ -103,6 +103,7 @@ TEST(FigureSections, EachFieldHasARowAndEachRowAField) {
     for (int i = 0; i < 500; ++i) client.Run({"SET", Concat("k", i), "v"});
     server.Connect().Send({"PSYNC", "?", "-1"});
     client.Run({"CONFIG", "SET", "min-replicas-to-write", "1"});
+    server.Connect().Send({"SHUTDOWN"});  // waits for the replica
     seen.Read(Everything(client));
   }
   seen.Read(WhileLoading(options));

@@ -45,7 +45,7 @@ TEST(SnapshotFaults, AWorkerThatIsLateReplacesNoNewerFile) {
   EXPECT_EQ(client.Run({"BGSAVE"}).ToText(), "+Background saving started");
   server.Settle();
   client.Run({"SET", "k", "new"});
-  EXPECT_TRUE(server.engine().PrepareEnd("save"));
+  EXPECT_EQ(server.engine().End("save"), EndOutcome::kEnds);
   while (server.RunBackgroundNow()) server.Settle();
   EXPECT_EQ(Get(disk, "k"), "\"new\"");
   EXPECT_FALSE(AnyTemporary(disk));
