@@ -30,6 +30,7 @@ from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerL
                      BytesPerLock, BytesPerScript)
 from .monitoring import OpenPage, Scrape
 from .publish import Publish
+from .replicas import Followed, FullSync, SlowReplica, StreamBytes
 from .stall import Stall
 from .startup import StartToPong
 from .test_double import TestDouble
@@ -196,6 +197,10 @@ CASES = [
     SlowSync("log-slow-sync", sync_ms=500, seconds=8, bar_ms=5),
     Saving("saving", keys=3_000_000, members=1_000_000, wait_bar=1.5, turn_bar_us=1000, cpu_bar=0.7,
            memory_bar=0.3, loading_bar=0.5),
+    Followed("replica-set-p16", requests=2_000_000, pipeline=16, bar=1.25),
+    StreamBytes("replica-stream-bytes", rounds=20_000, bar=1.15),
+    FullSync("replica-full-sync", keys=3_000_000, cpu_bar=0.7, turn_bar_us=1000),
+    SlowReplica("replica-slow", seconds=20, bar=1.2),
     Scrape("scrape", keys=1_000_000, locks=10_000, turn_bar_us=1000, kilobytes_bar=200),
     OpenPage("open-page", locks=10_000, seconds=10, bar_percent=1),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
