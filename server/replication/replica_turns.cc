@@ -5,11 +5,16 @@
 
 namespace sluice {
 
+void ReplicaTurns::NoteEnd() {
+  if (stream_.told() == noted_) return;
+  noted_ = stream_.told();
+  noted_end_ = noted_;
+}
+
 bool ReplicaTurns::EndTurn(uint64_t turn, const TurnNeeds&) {
-  const int64_t end = stream_.told();
-  if (end > noted_) {
-    turns_.push_back({turn, end});
-    noted_ = end;
+  NoteEnd();
+  if (const std::optional<int64_t> end = std::exchange(noted_end_, std::nullopt)) {
+    turns_.push_back({turn, *end});
     if (turns_.size() > kTurnsMax) MergeNeighbours();
   }
   return false;  // nothing waits for it
@@ -32,8 +37,10 @@ uint64_t ReplicaTurns::TurnAt(int64_t offset) const {
 uint64_t ReplicaTurns::TurnOf(int64_t offset, uint64_t so_far) const {
   if (offset > noted_) return so_far;
   if (offset <= 0) return kFirstTurn;
+  if (offset <= before_.end || turns_.empty()) return before_.turn;
+  // Behind the last turn are words of the server itself.
   const auto with = std::ranges::lower_bound(turns_, offset, {}, &Turn::end);
-  return offset <= before_.end || with == turns_.end() ? before_.turn : with->turn;
+  return with == turns_.end() ? turns_.back().turn : with->turn;
 }
 
 void ReplicaTurns::Forget(int64_t offset) {
@@ -44,6 +51,7 @@ void ReplicaTurns::Forget(int64_t offset) {
 void ReplicaTurns::Restart(uint64_t turn) {
   turns_.clear();
   noted_ = stream_.told();
+  noted_end_.reset();
   before_ = {turn, noted_};
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "server/commit/turn_gate.h"
@@ -36,10 +37,14 @@ class ReplicaTurns final : public TurnPromise {
   void Forget(int64_t offset);
   // From this turn on; those before it count as had by all.
   void Restart(uint64_t turn);
+  // The running turn ends here in the stream, before the words of the server itself: replicas
+  // acknowledge what they have when they read GETACK, and not GETACK.
+  void NoteEnd();
+  void PassOverOwnWords() { noted_ = stream_.told(); }
 
   // --- TurnPromise
   void Gather() override { gather_(); }
-  bool HasNews() const override { return stream_.told() > noted_; }
+  bool HasNews() const override { return noted_end_ || stream_.told() > noted_; }
   bool EndTurn(uint64_t turn, const TurnNeeds& needs) override;
   uint64_t kept() const override { return UINT64_MAX; }
   bool has_failed() const override { return false; }
@@ -53,7 +58,8 @@ class ReplicaTurns final : public TurnPromise {
 
   const ReplicationStream& stream_;
   const std::function<void()> gather_;
-  int64_t noted_ = 0;           // up to here turns are numbered
+  int64_t noted_ = 0;                 // up to here turns are numbered, or have an end:
+  std::optional<int64_t> noted_end_;  // of the running one
   Turn before_{kFirstTurn, 0};  // the last turn that was forgotten
   std::deque<Turn> turns_;
 };

@@ -171,6 +171,7 @@ class Replicas final {
   static std::string NewId(Host& host);
   bool MayGrow() const { return !is_quiet_ && !is_ending_; }  // the stream, by itself
   void OpenStream();
+  void AskForAcks();
   void BeginWantedSync();
   void CloseIdleStream();
   void CloseStream();

@@ -94,7 +94,7 @@ void Replicas::BeginWantedSync() {
 void Replicas::FeedAll() {
   if (wants_sync_ && !on_.effects.in_command()) BeginWantedSync();
   if (!stream_.is_open()) return;
-  if (std::exchange(wants_acks_, false) && !replicas_.empty()) stream_.AskForAcks();
+  if (std::exchange(wants_acks_, false) && !replicas_.empty()) AskForAcks();
   TakeFromStream();
   ForEach([this](Session& session, Replica& replica) {
     if (session.close == CloseMode::kNow) return;
@@ -103,6 +103,12 @@ void Replicas::FeedAll() {
     CheckBacklog(session, replica);
   });
   stream_.backlog()->Trim();
+}
+
+void Replicas::AskForAcks() {
+  turns_.NoteEnd();
+  stream_.AskForAcks();
+  turns_.PassOverOwnWords();
 }
 
 // All that was told so far becomes bytes of the backlog, and the files may say so.
