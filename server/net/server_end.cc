@@ -12,6 +12,7 @@
 #include "server/log/log_service.h"
 #include "server/net/server.h"
 #include "server/replication/graceful_end.h"
+#include "server/replication/replicas.h"
 
 namespace sluice {
 
@@ -142,6 +143,7 @@ bool Server::PutDataDown() {
   const bool has_log = config_.settings().appendonly;
   const bool is_saved = has_log || engine.SaveForHandOver();
   const bool is_down = engine.FinishLog() && is_saved;
+  if (is_down) engine.part<Replicas>().HandOver();
   // Every grant is in the snapshot: the next process has none to look out for.
   if (!has_log && is_down) engine.part<LockService>().AllIsDurable();
   workers_.Finish();
@@ -153,6 +155,7 @@ bool Server::PutDataDown() {
 
 void Server::TakeDataUp() {
   manager_.Ready(acceptor_.Address());
+  first_.engine().part<Replicas>().TakeBack();
   const std::string fault = first_.engine().part<LogService>().Resume();
   if (fault.empty()) return;
   log_.Write(LogLevel::kWarning, Concat("the log cannot be written any more: ", fault));

@@ -24,7 +24,7 @@ std::string LastBytes(Backlog& backlog) {
 }
 
 std::string HeadOf(const StreamPosition& at, std::string_view bytes) {
-  return Concat(StreamLine(at), Crc64(bytes), kLineEnd);
+  return Concat(StreamLine({.id = at.id, .offset = at.offset}), Crc64(bytes), kLineEnd);
 }
 
 // The bytes behind the two lines of the head.

@@ -6,8 +6,8 @@
 //   <checksum of the bytes, a decimal number>\r\n
 //   <the bytes>
 //
-// It is good once, for the data of that very place: whoever reads it removes it first. So no two
-// servers ever go on with one stream under one id.
+// It is good once, for the data of that very place, and its reader removes it first. So the next
+// process goes on under the same id, and no two servers ever do.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,9 @@
 #include "storage/log/stream_position.h"
 
 namespace sluice {
+
+// In the working directory.
+inline constexpr char kBacklogFileName[] = "replication.backlog";
 
 // Of a larger backlog so many bytes go along: the file is read and written whole.
 inline constexpr size_t kBacklogFileBytesMax = 32 * 1024 * 1024;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/replication/backlog_file.h"
 #include "storage/memory/heap_bytes.h"
 
 namespace sluice {
@@ -147,8 +149,10 @@ void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {
 
 // --- the stream
 
-void Replicas::OpenStream() {
+// `kept`: its last bytes, which another process has put down.
+void Replicas::OpenStream(std::string_view kept) {
   stream_.Open(on_.config.settings().repl_backlog_size);
+  stream_.backlog()->Append(kept);
   turns_.Restart(on_.turn_gate.last());
   on_.turn_gate.Add(turns_);
   Log(LogLevel::kNotice, Concat("Replication backlog created, my new replication IDs are '",
@@ -157,12 +161,28 @@ void Replicas::OpenStream() {
 
 void Replicas::TakeUp(const StreamPosition& loaded) {
   if (stream_.is_open()) return;  // the data were loaded anew: what replicas have goes on
+  const auto kept = TakeBacklogFile(on_.config.disk(), HandOverPath(), loaded);
   ids_.Replace(std::string(loaded.id.text()));
-  if (!stream_.is_relayed()) ids_.Part(NewId(on_.host), loaded.offset);
-  stream_.set_end(loaded.offset);
+  if (!stream_.is_relayed() && !kept) ids_.Part(NewId(on_.host), loaded.offset);
+  stream_.set_end(loaded.offset - static_cast<int64_t>(kept ? kept->size() : 0));
   if (stream_.is_relayed() && loaded.reading) NoteReading(*loaded.reading);
-  OpenStream();
+  OpenStream(kept ? std::string_view(*kept) : std::string_view());
 }
+
+std::string Replicas::HandOverPath() const { return on_.config.disk().Absolute(kBacklogFileName); }
+
+// Without the file, replicas that lag get all data anew.
+void Replicas::HandOver() {
+  Backlog* const backlog = stream_.backlog();
+  const std::optional<ReplicationId> id = ReplicationId::Of(ids_.id());
+  if (backlog == nullptr || !id) return;
+  const StreamPosition at{.id = *id, .offset = backlog->end()};
+  const int fault = WriteBacklogFile(on_.config.disk(), HandOverPath(), at, *backlog);
+  if (fault != 0)
+    Log(LogLevel::kWarning, Concat("the replication backlog is not handed over: ", std::strerror(fault)));
+}
+
+void Replicas::TakeBack() { on_.config.disk().Remove(HandOverPath()); }
 
 // Redis frees a backlog without replicas, and what is written then is not of its history any more.
 void Replicas::CloseIdleStream() {

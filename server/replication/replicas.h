@@ -73,7 +73,12 @@ class Replicas final {
   // The files that were loaded have said up to where the data are those of a stream. This server
   // goes on from there: as another history, so that a replica that has no more than the files need
   // not begin anew; or, where it follows a master (BeginRelaying), as that one's.
+  // After a hand-over that is no other history: it goes on under the same id, with the last bytes.
   void TakeUp(const StreamPosition& loaded);
+  // Another process is to go on with the data, which are on disk: so are the stream's last bytes
+  // from now on. Waits for the disk. TakeBack: it does not, after all.
+  void HandOver();
+  void TakeBack();
 
   // --- the handshake
   // What the session says of itself, from its first REPLCONF on.
@@ -170,7 +175,8 @@ class Replicas final {
  private:
   static std::string NewId(Host& host);
   bool MayGrow() const { return !is_quiet_ && !is_ending_; }  // the stream, by itself
-  void OpenStream();
+  std::string HandOverPath() const;
+  void OpenStream(std::string_view kept = {});
   void AskForAcks();
   void BeginWantedSync();
   void CloseIdleStream();

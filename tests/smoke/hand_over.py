@@ -19,8 +19,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from server import die_with_parent, free_port  # noqa: E402
-from smoke import PATIENCE, Chosen, run_tests, until  # noqa: E402
+from server import REDIS, die_with_parent, free_port  # noqa: E402
+from server import Server as Replica  # noqa: E402
+from smoke import PATIENCE, Chosen, client, info, run_tests, until  # noqa: E402
 
 LOG = ("--appendonly", "yes")
 
@@ -227,6 +228,37 @@ def test_snapshots_alone():
 
 
 # --- what does not work
+
+def number(server, section, field):
+    for line in server.call("INFO", section)[1].decode().split("\r\n"):
+        if line.startswith(field + ":"):
+            return int(line.split(":")[1])
+    raise AssertionError(f"no {field}")
+
+
+def test_replicas_that_lag_go_on_where_they_were():
+    for keeps in (LOG, ("--save", "3600 1")):
+        options = ("--repl-diskless-sync-delay", "0", "--repl-backlog-size", "32mb")
+        with Server(*options, keeps=keeps) as server, \
+                Replica(REDIS, ("--replicaof", f"127.0.0.1 {server.port}", "--enable-debug-command", "yes"),
+                        tcp=True) as behind:
+            is_up = lambda: info(client(behind), "replication")[b"master_link_status"] == b"up"
+            until(is_up, "it has a full sync")
+            server.call("SET", "number", "1")
+            for _ in range(3):  # the second one before the replica has heard of the first
+                os.kill(behind.process.pid, signal.SIGSTOP)
+                connection = server.connect()
+                for i in range(120):
+                    connection.call("SET", f"text:{i}", str(i) * 30_000)
+                connection.call("INCR", "number")
+                server.hand_over()
+                server.call("INCR", "number")
+                os.kill(behind.process.pid, signal.SIGCONT)
+            until(lambda: is_up() and client(behind).call("GET", "number")[1] == b"7", "it has all")
+            assert number(server, "stats", "sync_full") == 0, server.log()
+            assert client(behind).call("DEBUG", "DIGEST") == server.call("DEBUG", "DIGEST")
+            assert not pathlib.Path(server.folder, "replication.backlog").exists()
+
 
 def test_reasons_against_it():
     with Server(keeps=("--save", "")) as server:
