@@ -47,7 +47,8 @@ struct LogLoadOptions {
   bool is_live = false;
   bool merges = false;      // of a snapshot: what is there already is replaced
   bool is_foreign = false;  // the files are another's, and stay as they are
-  // In those, keys whose time is over are kept, without a deadline, instead of left out.
+  // Keys of a snapshot whose time is over are not left out. In another's files they lose their
+  // deadline (SortOutEndedKeys).
   bool keeps_ended = false;
   // When the file was made, in ms of this server's clock without its shift, and the writer's Unix
   // time is shown from then on; not known: as long ago as the clocks say.

@@ -24,8 +24,12 @@ bool LogService::ReloadSnapshot(Session& caller, const Reloading& how) {
                  Concat(disk.Absolute(path), " (dbfilename): ", WhyUnopened(fault)));
     return false;
   }
-  const std::unique_ptr<LogLoader> loader = NewLoader(
-      {path}, {.boot = Boot(), .is_snapshot = true, .is_live = true, .merges = how.merge});
+  const std::unique_ptr<LogLoader> loader =
+      NewLoader({path}, {.boot = Boot(),
+                         .is_snapshot = true,
+                         .is_live = true,
+                         .merges = how.merge,
+                         .keeps_ended = LeavesEndsToMaster()});
   if (!LoadLive(caller, *loader, how.flush)) return false;
   if (how.is_saved) {
     on_.snapshots.AllIsSaved();

@@ -97,11 +97,17 @@ Fault LogService::LoadSnapshot() {
   if (fault != 0 && fault != ENOENT)
     return Concat(on_.config.disk().Absolute(path), " (dbfilename): ", WhyUnopened(fault));
   if (fault == 0) {
-    BeginLoading({path}, {.boot = Boot(), .is_snapshot = true});
+    BeginLoading({path},
+                 {.boot = Boot(), .is_snapshot = true, .keeps_ended = LeavesEndsToMaster()});
   } else {
     on_.locks.Started(/*has_data=*/false, /*has_all_grants=*/false, 0);
   }
   return {};
+}
+
+// A server that is to follow begins to when its data are there.
+bool LogService::LeavesEndsToMaster() const {
+  return on_.standstill.is_following() || !on_.config.settings().replicaof.host.empty();
 }
 
 void LogService::Import(std::vector<std::string> paths, bool is_snapshot, bool keeps_ended) {

@@ -60,7 +60,7 @@ class ReplicaTurns final : public TurnPromise {
   const std::function<void()> gather_;
   int64_t noted_ = 0;                 // up to here turns are numbered, or have an end:
   std::optional<int64_t> noted_end_;  // of the running one
-  Turn before_{kFirstTurn, 0};  // the last turn that was forgotten
+  Turn before_{kFirstTurn, 0};        // the last turn that was forgotten
   std::deque<Turn> turns_;
 };
 

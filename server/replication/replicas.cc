@@ -179,7 +179,8 @@ void Replicas::HandOver() {
   const StreamPosition at{.id = *id, .offset = backlog->end()};
   const int fault = WriteBacklogFile(on_.config.disk(), HandOverPath(), at, *backlog);
   if (fault != 0)
-    Log(LogLevel::kWarning, Concat("the replication backlog is not handed over: ", std::strerror(fault)));
+    Log(LogLevel::kWarning,
+        Concat("the replication backlog is not handed over: ", std::strerror(fault)));
 }
 
 void Replicas::TakeBack() { on_.config.disk().Remove(HandOverPath()); }

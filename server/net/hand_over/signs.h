@@ -23,9 +23,9 @@
 //
 // Links between servers are connections, too: the socket to a replica or a master closes and is
 // opened anew. What lets the two go on where they were goes along by the disk, put down with the
-// data before kGo: the id of the stream, its offset, and its last bytes (backlog_file.h). The new one
-// uses them only with the data of that very offset, and removes them; then it goes on under the same
-// id, and a replica is sent what it lacks, and not everything.
+// data before kGo: the id of the stream, its offset, and its last bytes (backlog_file.h). The new
+// one uses them only with the data of that very offset, and removes them; then it goes on under the
+// same id, and a replica is sent what it lacks, and not everything.
 #pragma once
 
 namespace sluice {

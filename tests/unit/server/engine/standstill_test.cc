@@ -110,6 +110,8 @@ TEST_F(StandstillInTurns, DataThatAreLoadedAnewLetNoKeyEnd) {
   AdvanceTime(1000);
   EXPECT_EQ(Run({"DEBUG", "RELOAD"}).ToText(), "+OK");
   EXPECT_TRUE(standstill().is_on());
+  EXPECT_EQ(engine().part<Keyspace>().db(0).size(), 1u)
+      << "its master has not said that it is over";
   FollowNoMore();
   EXPECT_FALSE(standstill().is_on());
   EXPECT_EQ(Run({"DEBUG", "RELOAD"}).ToText(), "+OK");
