@@ -1,7 +1,8 @@
 // What is written down of a command: each line of effects.txt on the engine, and what redis-server
 // 7.0.15 appends to its log for the same. With --stream: what replicas are sent, of stream.txt.
+// With --beside: what replicas of both are sent for the same, whatever the file expects of a log.
 //
-//   effects file [--stream] [--redis]
+//   effects file [--stream] [--redis | --beside]
 //
 // The file is a transcript (tests/transcripts/transcript.h) whose `<` lines are the effects of the
 // command above, in their order; none when nothing is written down. `T` stands for a moment of the
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -32,12 +34,26 @@
 namespace sluice {
 namespace {
 
+// Words of bytes that no line can show are spelled as in a transcript.
+std::string WordText(const std::string& word) {
+  if (word.empty()) return "\"\"";
+  if (word.find('\0') == std::string::npos) return word;
+  std::string text;
+  for (const char byte : word) {
+    char spelled[8];
+    const bool is_shown = byte >= ' ' && byte <= '~';
+    std::snprintf(spelled, sizeof spelled, "\\x%02x", static_cast<unsigned char>(byte));
+    text += is_shown ? std::string(1, byte) : spelled;
+  }
+  return text;
+}
+
 // "[1] SET k v"; moments blurred.
 std::string EffectText(int db, const std::vector<std::string>& command) {
   static const std::regex kMoment("\\b1[6-9][0-9]{11}(-[0-9]+)?\\b");
   std::string line = db == 0 ? "" : "[" + std::to_string(db) + "] ";
   for (const std::string& word : command) {
-    line += (&word == &command.front() ? "" : " ") + (word.empty() ? "\"\"" : word);
+    line += (&word == &command.front() ? "" : " ") + WordText(word);
   }
   return std::regex_replace(line, kMoment, "T");
 }
@@ -240,10 +256,25 @@ void Play(const TranscriptCase& played, Scribe& scribe) {
   }
 }
 
-// Which of the four is asked.
+// Both are sent the same, for each step.
+void PlayBeside(const TranscriptCase& played, Scribe& ours, Scribe& theirs) {
+  for (const TranscriptStep& step : played.steps) {
+    if (step.kind == TranscriptStep::Kind::kWait) {
+      ours.Wait(step.wait_ms);
+      theirs.Wait(step.wait_ms);
+    } else if (step.kind == TranscriptStep::Kind::kCommand) {
+      const std::string expected = theirs.Effects(step.client, step.arguments);
+      EXPECT_EQ(ours.Effects(step.client, step.arguments), expected)
+          << "line " << step.line << ": " << step.text << "\n  the case: " << played.why;
+    }
+  }
+}
+
+// Which of them is asked.
 struct Asked {
   bool stream = false;
   bool redis = false;
+  bool beside = false;
 };
 
 class EffectsTest final : public testing::Test {
@@ -252,6 +283,7 @@ class EffectsTest final : public testing::Test {
 
   void TestBody() override {
     ASSERT_EQ(transcript_.error, "");
+    if (asked_.beside) return AskBoth();
     if (asked_.redis) return AskRedis();
     for (const TranscriptCase& played : transcript_.cases) {
       asked_.stream ? PlayOn<EngineStreamScribe>(played) : PlayOn<EngineScribe>(played);
@@ -263,6 +295,17 @@ class EffectsTest final : public testing::Test {
   static void PlayOn(const TranscriptCase& played, const Where&... where) {
     Scribe scribe(where...);
     Play(played, scribe);
+  }
+
+  void AskBoth() {
+    const RedisProcess redis({"--repl-diskless-sync", "no"});
+    ASSERT_TRUE(redis.running());
+    for (const TranscriptCase& played : transcript_.cases) {
+      if (played.sluice_only) continue;
+      EngineStreamScribe ours;
+      RedisStreamScribe theirs(redis);
+      PlayBeside(played, ours, theirs);
+    }
   }
 
   void AskRedis() {
@@ -292,9 +335,11 @@ int main(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     asked.stream |= std::string(argv[i]) == "--stream";
     asked.redis |= std::string(argv[i]) == "--redis";
+    asked.beside |= std::string(argv[i]) == "--beside";
   }
+  const char* const name = asked.beside ? "Beside" : asked.redis ? "Redis" : "Engine";
   testing::RegisterTest(
-      "Effects", asked.redis ? "Redis" : "Engine", nullptr, nullptr, __FILE__, __LINE__,
+      "Effects", name, nullptr, nullptr, __FILE__, __LINE__,
       [&]() -> testing::Test* { return new sluice::EffectsTest(transcript, asked); });
   return RUN_ALL_TESTS();
 }

@@ -23,7 +23,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import wire  # noqa: E402
 from authority import Authority, openssl  # noqa: E402
 from server import REDIS, Server, free_port  # noqa: E402
-from smoke import MIB, PATIENCE, Checked, Chosen, Skip, client, run_tests, until  # noqa: E402
+from smoke import MIB, PATIENCE, Checked, Chosen, Skip, client, info, run_tests, until  # noqa: E402
 
 CLIENTS = pathlib.Path(__file__).resolve().parents[1] / "clients"
 HANDSHAKE_SECONDS = 10  # Handshakes::kTimeMs
@@ -233,6 +233,26 @@ def test_sessions_are_resumed():
 
 
 # --- certificates
+
+
+def test_a_replica_follows_by_tls():
+    """redis-server with tls-replication, whose full sync is larger than what TLS sends at once."""
+    with Secured() as server:
+        owner = client(server)
+        owner.call("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+        owner.call("MSET", *[word for key in range(100) for word in (f"key{key}", str(key) * 50_000)])
+        certificate, key = files.client
+        options = ("--tls-port", "0", "--tls-replication", "yes", "--tls-ca-cert-file", files.ca.certificate,
+                   "--tls-cert-file", certificate, "--tls-key-file", key,
+                   "--replicaof", f"127.0.0.1 {server.tls_port}")
+        with Server(REDIS, options) as follower:
+            behind = client(follower)
+            until(lambda: info(behind, "replication")[b"master_link_status"] == b"up", "it follows")
+            owner.call("SET", "behind", "x" * 1_000_000)
+            assert int(owner.call("WAIT", "1", "20000")[1]) == 1
+            for name in "key99", "behind":
+                assert behind.call("DEBUG", "DIGEST-VALUE", name) == owner.call("DEBUG", "DIGEST-VALUE", name)
+            assert int(info(owner, "stats")[b"total_net_repl_output_bytes"]) > 5_000_000
 
 
 def bad_certificates():
