@@ -37,6 +37,7 @@ LEFT_OUT = [
     ("docs/architecture.md", "*", "*", PICTURE),
     ("docs/locks-and-limits.md", "HTTP headers", "RateLimit-Policy", "a form that clients/node fills"),
     ("docs/operating.md", "Install", "tools/package", "installs packages: smoke/package.sh"),
+    ("docs/operating.md", "One program for any Linux", "tools/package", "builds for minutes: packages/roots.py"),
     ("docs/operating.md", "Under systemd", "[Socket]", "needs systemd; smoke/managed.py hands sockets over"),
     ("docs/operating.md", "In a container", "podman", "needs podman, and fetches an image"),
     ("docs/operating.md", "Upgrade without losing a lock", "# Received", "a log of one that fails: smoke/hand_over.py"),

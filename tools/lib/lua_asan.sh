@@ -1,4 +1,4 @@
-# Lua with ASan, so that faults inside it show, too. Sourced after setup.sh, never run. It is built from
+# Lua with ASan, so that faults inside it show, too. Sourced after setup.sh and sources.sh, never run. It is built from
 # Debian's sources, patches included, and so behaves as the one that is linked otherwise.
 
 # build_lua_asan folder: leaves liblua5.1.a there, unless it is there already.
@@ -7,29 +7,10 @@ build_lua_asan() {
   [[ -e $folder/liblua5.1.a ]] && return
   need_packages dpkg-dev gcc
   mkdir -p "$folder/source"
-  quietly "fetching the sources of Lua" fetch_lua_sources "$folder/source" ||
+  quietly "fetching the sources of Lua" fetch_sources "$folder/source" lua5.1 ||
     fail "apt-get could not fetch Debian's sources of lua5.1"
   quietly "building Lua with ASan" compile_lua "$folder" || fail "Lua could not be built"
 }
-
-# From where the machine takes its packages, with lists of its own: the system's are neither needed nor
-# changed.
-fetch_lua_sources() (
-  set -e
-  shopt -s nullglob
-  cd "$1"
-  mkdir -p apt/lists/partial apt/cache/archives/partial apt/sources
-  for file in /etc/apt/sources.list.d/*.sources; do
-    sed 's/^Types:.*/Types: deb-src/' "$file" >"apt/sources/${file##*/}"
-  done
-  cat /etc/apt/sources.list.d/*.list /etc/apt/sources.list 2>/dev/null |
-    sed -n 's/^deb /deb-src /p' >apt/sources.list
-  options=(-o "Dir::Etc::SourceList=$PWD/apt/sources.list"
-    -o "Dir::Etc::SourceParts=$PWD/apt/sources"
-    -o "Dir::State::Lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache")
-  apt-get "${options[@]}" update
-  apt-get "${options[@]}" source lua5.1
-)
 
 # What Debian's own build compiles, and with its definitions; the interpreter and the compiler are
 # programs and stay out.

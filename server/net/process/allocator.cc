@@ -1,5 +1,6 @@
 // See allocator.h. The functions of mimalloc are weak symbols: their being there tells which
-// allocator the program has.
+// allocator the program has. Those of glibc are weak, too: a program that is linked statically has
+// one allocator, and a strong symbol would bring the other along.
 #include "server/net/process/allocator.h"
 
 #include <malloc.h>
@@ -12,6 +13,9 @@
 #include "server/clients/process_services.h"
 #include "server/net/process/process.h"
 
+#pragma weak malloc_info
+#pragma weak malloc_trim
+#pragma weak mallinfo2
 #pragma weak mi_collect
 #pragma weak mi_heap_get_default
 #pragma weak mi_heap_visit_blocks

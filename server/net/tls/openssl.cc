@@ -1,4 +1,6 @@
-// See openssl.h. A library's name has the number that its interface is kept under.
+// See openssl.h. A library's name has the number that its interface is kept under. A program
+// without shared libraries (SLUICE_STATIC) has OpenSSL inside, and loads none of the modules that
+// the machine's openssl.cnf names.
 #include "server/net/tls/openssl.h"
 
 #include <dlfcn.h>
@@ -9,6 +11,23 @@
 #include "protocol/text/concat.h"
 
 namespace sluice {
+
+#ifdef SLUICE_STATIC
+
+const OpenSsl& openssl() {
+  static const OpenSsl linked = [] {
+    OpenSsl functions;
+    ::OPENSSL_init_ssl(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+#define SLUICE_TAKE(library, name) functions.name = &::name;
+    SLUICE_OPENSSL_FUNCTIONS(SLUICE_TAKE)
+#undef SLUICE_TAKE
+    return functions;
+  }();
+  return linked;
+}
+
+#else
+
 namespace {
 
 enum Library : uint8_t { kCrypto, kSsl };
@@ -61,6 +80,8 @@ const OpenSsl& openssl() {
   static const OpenSsl loaded = Load();
   return loaded;
 }
+
+#endif
 
 std::string TakeOpenSslError() {
   char text[256];

@@ -4,7 +4,7 @@
 // A program that is linked with them has 5 MB more to map and to relocate at each start, which
 // takes longer than all the rest of it. One that starts without TLS never looks for them, and one
 // with TLS runs on the version that the system keeps safe. SHA-1 and SHA-256 are linked: they need
-// nothing else of it.
+// nothing else of it. Only a program without shared libraries (SLUICE_STATIC) has all of it inside.
 //
 //   if (!openssl().fault.empty()) ...                                  // before all else
 //   openssl().SSL_CTX_new(openssl().TLS_server_method())
