@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Tries the archives of `tools/package --portable` in roots that have no compiler and nothing of this machine: a folder
 with busybox alone, and Debian 11 and 12 as debootstrap makes them. In each they are installed by the tools of their
-language, and a program that starts has to answer PING within three seconds.
+language, and a program that starts has to answer PING within three seconds. In the Debians the clients of Python and Ruby
+play the shared cases (clients/cases.json), Debian 11 having the oldest versions that they are for.
 
   roots.py FOLDER [ROOT ...]      FOLDER: of the archives; ROOT: busybox, bullseye, bookworm (all)
 
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 SECONDS = 3
 DEBIAN = {"bullseye": ("python3", "python3-pip", "python3-redis", "ruby", "ruby-redis"),
           "bookworm": ("python3", "python3-pip", "python3-redis", "ruby", "ruby-redis", "nodejs")}
@@ -46,6 +48,29 @@ Server.start().then(async (server) => {
 });
 """
 
+PYTHON_CASES = """
+import sys
+sys.path.insert(0, "/clients/python/tests")
+import sluice, player
+with sluice.Server() as server:
+    for case in player.CASES["locks"] + player.CASES["limits"]:
+        with server.space() as space:
+            redis = space.redis()
+            limits = sluice.LimitClient(redis, prefix=case.get("prefix", ""))
+            player.Player(space, sluice.LockClient(redis), limits).play(case["steps"])
+"""
+RUBY_CASES = """
+require "sluice/server"
+require "/clients/ruby/spec/player"
+Sluice::Server.start do |server|
+  (Player::CASES["locks"] + Player::CASES["limits"]).each do |one|
+    space = server.space
+    limits = Sluice::LimitClient.new(space.redis, prefix: one.fetch("prefix", ""))
+    Player.new(space, locks: Sluice::LockClient.new(space.redis), limits: limits).play(one["steps"])
+  end
+end
+"""
+
 
 class Root:
     """A folder to be the whole of a file system."""
@@ -70,6 +95,12 @@ class Root:
         (self.folder / name).write_text(text, encoding="utf-8")
         return f"/{name}"
 
+    def bring_cases(self):
+        """clients/cases.json, and the players of it."""
+        for name in ("clients/cases.json", "clients/python/tests/player.py", "clients/ruby/spec/player.rb"):
+            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(SOURCE / name, self.folder / name)
+
     def devices(self):
         """Those that languages want."""
         for name in ("null", "urandom"):
@@ -92,8 +123,9 @@ def debian(folder, archives):
     """A Debian of the folder's name."""
     if not (folder / "made").exists():
         shutil.rmtree(folder, ignore_errors=True)
-        subprocess.run(["unshare", "--mount", "--propagation", "private", "debootstrap", "--variant=minbase", f"--include={','.join(DEBIAN[folder.name])}", folder.name,
-                        folder], check=True, stdout=subprocess.DEVNULL)
+        private = ["unshare", "--mount", "--propagation", "private"]  # what it mounts goes with it
+        subprocess.run([*private, "debootstrap", "--variant=minbase", f"--include={','.join(DEBIAN[folder.name])}",
+                        folder.name, folder], check=True, stdout=subprocess.DEVNULL)
         (folder / "made").touch()
     root = Root(folder, archives)
     root.devices()
@@ -161,9 +193,11 @@ def try_wheels(root):
     for pattern in ("sluice-*.whl", "sluice_server-*x86_64*.whl"):
         root.bring(pattern)
     tolerant = ["--break-system-packages"] if root.folder.name == "bookworm" else []
-    root.run("python3", "-m", "pip", "install", "-q", "--no-index", "--find-links", "/archives", *tolerant, "sluice[server]",
-             stderr=subprocess.DEVNULL)
+    root.run("python3", "-m", "pip", "install", "-q", "--no-index", "--force-reinstall", "--find-links", "/archives",
+             *tolerant, "sluice[server]", stderr=subprocess.DEVNULL)
     assert root.run("sluice", "--version").startswith("Sluice server")
+    root.bring_cases()
+    root.run("python3", root.write("cases.py", PYTHON_CASES))
     return float(root.run("python3", root.write("try.py", PYTHON)))
 
 
@@ -171,6 +205,8 @@ def try_gems(root):
     """gem installs both, and a server starts."""
     gems = [root.bring(pattern) for pattern in ("sluice-server-*-x86_64-linux.gem", "sluice-[0-9]*.gem")]
     root.run("gem", "install", "--local", "--no-document", *gems)
+    root.bring_cases()
+    root.run("ruby", root.write("cases.rb", RUBY_CASES))
     return float(root.run("ruby", root.write("try.rb", RUBY)))
 
 

@@ -49,6 +49,8 @@ module Sluice
 
   # A private server inside a Server: data, clock, faults and journal of its own.
   class Space < Double
+    NAMES_USERS = Gem::Version.new(Redis::VERSION) >= Gem::Version.new("4.3")
+
     attr_reader :name
 
     def initialize(server, name)
@@ -61,6 +63,11 @@ module Sluice
     def copy_from(source)
       @server.call("SLUICE.SPACE", "COPY", source.is_a?(Space) ? source.name : source, name)
       self
+    end
+
+    # Clients of redis-rb before 4.3 know of no user names: they get a port of the space's own.
+    def url
+      NAMES_USERS ? super : "redis://#{host}:#{@own_port ||= listen}"
     end
 
     # A port of its own, for code under test that knows of no user names.
