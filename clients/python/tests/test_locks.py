@@ -115,6 +115,27 @@ def test_one_release_for_all_who_ask(locks):
     assert answers == [True] * 4
 
 
+def test_threads_are_owners_of_their_own(locks):
+    """Two of one name would share a lock."""
+    begin, taken = threading.Barrier(8), []
+
+    def work():
+        begin.wait()
+        for _ in range(20):
+            lock = locks.try_acquire("door")
+            if lock is not None:
+                taken.append(1)
+                assert len(taken) == 1
+                taken.clear()
+                assert lock.release()
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({locks._owners.new() for _ in range(100)}) == 100 and not taken
+
+
 def test_decorator(sluice_space, locks):
     @locks.locked("report:{number}", lease=60)
     def report(number, text="x"):

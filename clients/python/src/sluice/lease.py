@@ -8,6 +8,7 @@ come back in time. What no clock can promise (a process that stands still) is wh
 """
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import socket
@@ -150,11 +151,11 @@ class Owners:
     """Names for those who ask without one: of this host, process and client, and counted."""
 
     def __init__(self) -> None:
-        self._prefix, self._count = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4()}", 0
+        self._prefix, self._numbers = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4()}", itertools.count(1)
 
     def new(self) -> str:
-        self._count += 1
-        return f"{self._prefix}:{self._count}"
+        """Threads may ask at once."""
+        return f"{self._prefix}:{next(self._numbers)}"
 
 
 @dataclass(frozen=True)
