@@ -145,6 +145,9 @@ constexpr Figure kPersistenceFigures[] = {
     Only(IsLogOpen, {"aof_syncs", "", "with a log: how often it was synced",
                      Of<&LogService::commits, &CommitLog::syncs>}),
     Only(IsLogOpen,
+         {"aof_syncs_in_place", "", "with a log: of these on the loop, the disk being fast enough",
+          Of<&LogService::commits, &CommitLog::syncs_in_place>}),
+    Only(IsLogOpen,
          {"aof_held_answers", "", "with a log: answers that wait for a sync", Of<&TurnGate::held>,
           Gauge("sluice_log_held_answers", "Answers that wait for the disk.")}),
 

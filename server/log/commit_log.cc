@@ -168,10 +168,17 @@ void CommitLog::NoteStream() {
 void CommitLog::Flush() {
   if (pending_.empty() || !MayWrite(state_)) return;
   if (state_ == FileState::kFull || waits_for_sync()) {
-    StartJob(/*sync=*/true);
+    Commit();
   } else {
     WriteHere();
   }
+}
+
+void CommitLog::Commit() {
+  const uint64_t bytes = appended_.bytes - durable_.bytes;
+  const bool is_here =
+      state_ == FileState::kReady && sync_place_.IsHere(bytes, on_.clock.clock().WorkNanos());
+  is_here ? RunJobHere() : StartJob(/*sync=*/true);
 }
 
 void CommitLog::EverySecond() {
@@ -206,13 +213,27 @@ void CommitLog::WriteHere() {
   on_.gate.Release();
 }
 
-void CommitLog::StartJob(bool sync) {
+void CommitLog::MakeJob(bool sync) {
   *job_ = {.file = std::move(job_->file),
            .bytes = std::exchange(pending_, {}),
            .end = appended_,
            .sync = sync};
+  job_begun_ns_ = on_.clock.clock().TickNanos();
   Happen(FileEvent::kStart);
+}
+
+void CommitLog::StartJob(bool sync) {
+  MakeJob(sync);
   GiveJob();
+}
+
+// Answers that wait for it leave with this turn.
+void CommitLog::RunJobHere() {
+  MakeJob(/*sync=*/true);
+  job_->Run(on_.clock.clock());
+  ++syncs_in_place_;
+  JobEnded(/*in_place=*/true);
+  if (state_ == FileState::kReady) on_.gate.Release();
 }
 
 void CommitLog::Rotate(NextFile next) {
@@ -225,22 +246,24 @@ void CommitLog::Rotate(NextFile next) {
            .header = LogHeaderLine(boot_)};
   // Turns from here on are of the next file.
   writer_.Restart();
+  job_begun_ns_ = on_.clock.clock().TickNanos();
   Happen(FileEvent::kRotate);
   GiveJob();
 }
 
 void CommitLog::GiveJob() {
-  job_begun_ns_ = on_.clock.clock().TickNanos();
   Job* const job = job_.get();
   on_.host.background().Run(
-      WorkerLane::kLog, [job] { job->Run(); },
+      WorkerLane::kLog, [job, &clock = std::as_const(on_.clock.clock())] { job->Run(clock); },
       [this, back = std::move(job_)]() mutable { JobDone(std::move(back)); });
 }
 
-// On the worker. The file's older bytes are synced even if no more can be written.
-void CommitLog::Job::Run() {
+// On the worker, or in place. The file's older bytes are synced even if no more can be written.
+void CommitLog::Job::Run(const Clock& clock) {
+  const int64_t begun_ns = clock.WorkNanos();
   if (!bytes.empty()) write_fault = file.Append(bytes);
   if (sync && (write_fault == 0 || file.synced() < file.end())) sync_fault = file.Sync();
+  took_ns = clock.WorkNanos() - begun_ns;
   if (next.file && write_fault == 0 && sync_fault == 0) NameNext();
 }
 
@@ -275,14 +298,14 @@ void CommitLog::Rotated() {
 void CommitLog::JobDone(std::shared_ptr<Job> job) {
   job_ = std::move(job);
   if (is_rotating()) Rotated();
-  JobEnded();
+  JobEnded(/*in_place=*/false);
   // Where a write has just failed it is not tried again at once.
   if (state_ != FileState::kReady) return;
   on_.gate.Release();
   Flush();
 }
 
-void CommitLog::JobEnded() {
+void CommitLog::JobEnded(bool in_place) {
   const Job& job = *job_;
   if (job.write_fault != 0) {
     pending_.insert(0, job.bytes);
@@ -292,6 +315,7 @@ void CommitLog::JobEnded() {
   }
   if (job.sync) {
     ++syncs_;
+    sync_place_.Ended(in_place, job.took_ns, on_.clock.clock().WorkNanos());
     sync_us_.Record((on_.clock.clock().TickNanos() - job_begun_ns_) / 1000);
   }
   if (job.sync_fault != 0) return SyncFailed(std::strerror(job.sync_fault));

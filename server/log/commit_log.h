@@ -10,7 +10,8 @@
 //
 // Under `always` writing and syncing are the worker's, and a sync covers all turns that came while
 // the one before ran. Otherwise a turn writes by itself, unless a sync of the same file runs,
-// beside which a write may stand still: then the worker writes it next. The engine never waits.
+// beside which a write may stand still: then the worker writes it next. The engine never waits but
+// for a disk that is known to be faster than the way to the worker and back (SyncPlace).
 //
 // A lock that no start would know of (LeaseHorizon) makes its turn wait for the disk, and all
 // answers behind it, whatever appendfsync says.
@@ -43,6 +44,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/log/log_sink.h"
 #include "server/log/log_states.h"
+#include "server/log/sync_place.h"
 #include "server/observe/histogram.h"
 #include "storage/log/turn_file.h"
 #include "storage/log/turn_writer.h"
@@ -117,6 +119,7 @@ class CommitLog final : public TurnPromise {
   size_t waiting_bytes() const { return pending_.size() + writer_.ready(); }
   bool syncing() const { return !IsAtRest(state_); }
   uint64_t syncs() const { return syncs_; }
+  uint64_t syncs_in_place() const { return syncs_in_place_; }  // of these
   uint64_t delayed_syncs() const { return delayed_syncs_; }
   uint64_t failed_syncs() const { return failed_syncs_; }
   // From the moment at which a sync was asked for until the loop heard of its end, in µs.
@@ -144,13 +147,14 @@ class CommitLog final : public TurnPromise {
     std::string bytes;
     Position end;  // theirs
     bool sync = false;
+    int64_t took_ns = 0;  // writing and syncing; 0: not known
     int write_fault = 0;
     int sync_fault = 0;
     NextFile next;  // the file to go on in, if it is to be another
     std::string header;
     Naming naming;
 
-    void Run();
+    void Run(const Clock& clock);
     void NameNext();
   };
 
@@ -165,13 +169,16 @@ class CommitLog final : public TurnPromise {
   void TakeTurn();
   void NoteStream();
   void Flush();
+  void Commit();
   void WriteHere();
   bool WriteLeft();
   void StartJob(bool sync);
+  void MakeJob(bool sync);
   void GiveJob();
+  void RunJobHere();
   void Rotated();
   void JobDone(std::shared_ptr<Job> job);
-  void JobEnded();
+  void JobEnded(bool in_place);
   void SyncFailed(std::string_view fault);
   void BeInDoubt();
   void Deny(std::string_view fault);
@@ -196,7 +203,9 @@ class CommitLog final : public TurnPromise {
   // Offsets in the file.
   uint64_t file_end_ = 0;     // with what is pending
   uint64_t file_synced_ = 0;  // as far as the loop knows
+  SyncPlace sync_place_;
   uint64_t syncs_ = 0;
+  uint64_t syncs_in_place_ = 0;
   uint64_t delayed_syncs_ = 0;
   uint64_t failed_syncs_ = 0;
   uint64_t doubts_ = 0;

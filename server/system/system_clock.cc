@@ -98,6 +98,8 @@ Now SystemClock::Look() {
 
 int64_t SystemClock::CpuMicros() { return Nanos(CLOCK_THREAD_CPUTIME_ID) / 1000; }
 
+int64_t SystemClock::WorkNanos() const { return Nanos(CLOCK_MONOTONIC); }
+
 std::string SystemClock::TickSource() const {
   constexpr uint64_t kNanosPerMicro = 1000;
   if (!scale_.is_known()) return "POSIX clock_gettime";

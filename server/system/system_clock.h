@@ -25,6 +25,7 @@ class SystemClock final : public Clock {
   explicit SystemClock(Reading reading = Reading::kEachTime);
   int64_t CpuMicros() override;
   int64_t TickNanos() override;
+  int64_t WorkNanos() const override;
   std::string TickSource() const override;
 
  private:

@@ -46,6 +46,7 @@ class MovableClock final : public Clock {
 
   int64_t CpuMicros() override { return base_->CpuMicros(); }
   int64_t TickNanos() override { return base_->TickNanos(); }  // commands are timed as they are
+  int64_t WorkNanos() const override { return base_->WorkNanos(); }
   std::string TickSource() const override { return base_->TickSource(); }
 
  private:

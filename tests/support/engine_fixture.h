@@ -192,6 +192,7 @@ class TestEngine final : private ProcessServices, private Background, private Ho
     explicit Ticks(ManualClock& manual) : manual(manual) {}
     Now Read() override { return manual.Sample(); }
     int64_t TickNanos() override { return manual.TickNanos() + (passed += step); }
+    int64_t WorkNanos() const override { return manual.WorkNanos(); }
     ManualClock& manual;
     int64_t passed = 0;
     int64_t step = 0;

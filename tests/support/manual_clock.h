@@ -11,6 +11,7 @@ class ManualClock final : public Clock {
  public:
   explicit ManualClock(int64_t unix_ms = 1'700'000'000'000) { now_.unix_offset_ms = unix_ms; }
   int64_t TickNanos() override { return now_.steady_us * 1000; }
+  int64_t WorkNanos() const override { return now_.steady_us * 1000; }
 
   void Advance(int64_t ms) { now_.steady_us += ms * 1000; }
   void AdvanceMicros(int64_t us) { now_.steady_us += us; }

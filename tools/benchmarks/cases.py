@@ -24,7 +24,7 @@ from .hand_over import HandOver
 from .load import Load, Work
 from .locks import LockHandOver, LockPairs
 from .loading import DrainsLoading, LargeValuesOf, Loading, SnapshotOf, TurnsOf
-from .log import EVERYSEC, AlwaysSynced, SlowSync
+from .log import EVERYSEC, AlwaysSynced, FastSync, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
                      BytesPerLock, BytesPerScript)
@@ -189,6 +189,7 @@ CASES = [
                  bar=1.0),
     Load("log-everysec-p16", SET, 2_000_000, 16, 0.55, log=EVERYSEC),
     AlwaysSynced("log-always", requests=20_000, bar=1.0, syncs_bar=0.125),
+    FastSync("log-always-fast", sync_us=20, requests=100_000, bar=0.77, cpu_bar=0.9),
     Loading("load-log-64", TurnsOf(600_000, turn=64), bar=0.5),
     Loading("load-log-1", TurnsOf(600_000, turn=1), bar=0.5),
     Loading("load-rdb", SnapshotOf(2_000_000), bar=0.4),

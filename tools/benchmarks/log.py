@@ -1,4 +1,5 @@
 """The append-only log: what `always` costs in waiting and in syncs, and what a slow disk does to timers."""
+import contextlib
 import pathlib
 import socket
 import statistics
@@ -25,6 +26,16 @@ def persistence(target):
     """INFO persistence as a dictionary."""
     text = target.client.call("INFO", "persistence").decode()
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+
+
+@contextlib.contextmanager
+def sync_shim():
+    """The library that makes syncs as slow, or as fast, as its variables say."""
+    with tempfile.TemporaryDirectory() as folder:
+        shim = f"{folder}/slow_sync.so"
+        source = pathlib.Path(__file__).with_name("slow_sync.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source], check=True)
+        yield shim
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,35 @@ class AlwaysSynced:
 
 
 @dataclass(frozen=True)
+class FastSync:
+    """Time and CPU a request under `always` on a disk whose syncs take so long, which is stood in for."""
+    name: str
+    sync_us: int
+    requests: int
+    bar: float
+    cpu_bar: float
+
+    def run(self, bench):
+        with sync_shim() as shim:
+            environment = {"LD_PRELOAD": shim, "SYNC_US": str(self.sync_us)}
+            with server(bench.binary("sluice"), ALWAYS, environment=environment) as ours, \
+                    server(bench.binary("redis"), ALWAYS, environment=environment) as theirs:
+                ours_cost, theirs_cost = alternate(bench, self.name, lambda: self._round(bench, ours),
+                                                   lambda: self._round(bench, theirs))
+                told = persistence(ours)
+        note = f"{told['aof_syncs_in_place']} of {told['aof_syncs']} syncs in place"
+        for number_of, (what, unit, bar) in enumerate((("", "µs/req", self.bar), ("-cpu", "µs CPU/req", self.cpu_bar))):
+            yield paired(self.name + what, unit, [cost[number_of] for cost in ours_cost],
+                         [cost[number_of] for cost in theirs_cost], bar=bar, note=note)
+
+    def _round(self, bench, target):
+        requests = bench.scaled(self.requests)
+        before = target.cpu()
+        throughput = redis_benchmark(target, SET, requests, CLIENTS, 1, KEYS)
+        return 1e6 / throughput, target.cpu_since(before)[0] / requests
+
+
+@dataclass(frozen=True)
 class SlowSync:
     """How late keys expire, by Sluice's own histogram, while every sync takes so long and clients write."""
     name: str
@@ -66,10 +106,7 @@ class SlowSync:
     bar_ms: float
 
     def run(self, bench):
-        with tempfile.TemporaryDirectory() as folder:
-            shim = f"{folder}/slow_sync.so"
-            source = pathlib.Path(__file__).with_name("slow_sync.c")
-            subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", shim, source], check=True)
+        with sync_shim() as shim:
             environment = {"LD_PRELOAD": shim, "SLOW_SYNC_MS": str(self.sync_ms)}
             for policy in ("always", "everysec", "no"):
                 bench.progress(f"{self.name}: {policy}")
