@@ -39,9 +39,10 @@ Workers::~Workers() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
-  for (Lane& lane : lanes_)
+  for (Lane& lane : lanes_) {
+    lane.called.notify_one();
     if (lane.thread.joinable()) lane.thread.join();
+  }
 }
 
 void Workers::Start(WorkerLane lane) {
@@ -52,41 +53,45 @@ void Workers::Start(WorkerLane lane) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  started.thread = std::thread([this, lane, &waiting = started.waiting] {
+  started.thread = std::thread([this, lane, &started] {
     YieldToOthers(lane);
-    Loop(waiting);
+    Loop(started);
   });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 uint64_t Workers::Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) {
   Start(lane);
+  Lane& called = lanes_[static_cast<size_t>(lane)];
   {
     const std::lock_guard lock(mutex_);
-    lanes_[static_cast<size_t>(lane)].waiting.push_back(
-        {++last_number_, std::move(work), std::move(done)});
+    called.waiting.push_back({++last_number_, std::move(work), std::move(done)});
     ++undone_;
   }
   ++unfinished_;
-  changed_.notify_all();
+  called.called.notify_one();
   return last_number_;
 }
 
-void Workers::Loop(std::deque<Piece>& waiting) {
+// The bell is rung without the mutex, which the loop wants next: woken too early it would have to
+// sleep, and be woken, once more.
+void Workers::Loop(Lane& lane) {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !waiting.empty(); });
+    lane.called.wait(lock, [&] { return stopping_ || !lane.waiting.empty(); });
     if (stopping_) return;
-    Piece piece = std::move(waiting.front());
-    waiting.pop_front();
+    Piece piece = std::move(lane.waiting.front());
+    lane.waiting.pop_front();
     lock.unlock();
     piece.work();
     lock.lock();
     --undone_;
     done_.push_back(std::move(piece));
+    lock.unlock();
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t rung = ::write(bell_.descriptor(), &one, sizeof one);
-    changed_.notify_all();
+    finished_one_.notify_all();
+    lock.lock();
   }
 }
 
@@ -109,7 +114,7 @@ void Workers::Await(uint64_t number) {
   {
     std::unique_lock lock(mutex_);
     std::deque<Piece>::iterator found;
-    changed_.wait(lock, [&] {
+    finished_one_.wait(lock, [&] {
       found = std::ranges::find(done_, number, &Piece::number);
       return found != done_.end();
     });
@@ -125,7 +130,7 @@ void Workers::Finish() {
     {
       std::unique_lock lock(mutex_);
       if (undone_ == 0 && done_.empty()) return;
-      changed_.wait(lock, [this] { return !done_.empty(); });
+      finished_one_.wait(lock, [this] { return !done_.empty(); });
     }
     RunDone();
   }

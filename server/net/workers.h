@@ -45,11 +45,12 @@ class Workers final : public Background {
   };
   struct Lane {
     std::thread thread;
-    std::deque<Piece> waiting;  // guarded by mutex_
+    std::condition_variable called;  // it has a piece, or is to stop
+    std::deque<Piece> waiting;       // guarded by mutex_
   };
 
   void Start(WorkerLane lane);
-  void Loop(std::deque<Piece>& waiting);
+  void Loop(Lane& lane);
   void RunDone();
 
   DescriptorCall bell_;  // an eventfd: rung after each piece
@@ -57,8 +58,8 @@ class Workers final : public Background {
   uint64_t last_number_ = 0;
   size_t unfinished_ = 0;  // the loop's: pieces whose `done` has not begun
   std::array<Lane, kWorkerLanes> lanes_;
-  std::mutex mutex_;  // of all below
-  std::condition_variable changed_;
+  std::mutex mutex_;                      // of all below
+  std::condition_variable finished_one_;  // for Await and Finish
   std::deque<Piece> done_;
   size_t undone_ = 0;  // pieces that wait or run
   bool stopping_ = false;
