@@ -24,9 +24,9 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK || e
 
 }  // namespace
 
-Connection::Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner)
-    : poller_(poller), owner_(&owner), place_(sources.Take(descriptor)), descriptor_(descriptor) {
-  if (!poller.Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
+Connection::Connection(Sources& sources, int descriptor, ConnectionOwner& owner)
+    : owner_(&owner), place_(sources.Take(descriptor)), descriptor_(descriptor) {
+  if (!owner.poller().Watch(descriptor, *this)) ::close(std::exchange(descriptor_, -1));
 }
 
 Connection::~Connection() { Close(); }
@@ -108,7 +108,7 @@ void Connection::GatherPackets() {
 void Connection::Close() {
   if (!open()) return;
   if (tls_) tls_->SayGoodbye();
-  poller_.Forget(descriptor_);
+  owner_->poller().Forget(descriptor_);
   ::close(std::exchange(descriptor_, -1));
   place_.reset();
 }

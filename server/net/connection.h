@@ -1,8 +1,9 @@
 // Connection: a socket of a peer. Readiness is reported to its owner; reading and writing happen
 // once a turn, so that a turn's system calls are counted and batched.
 //
-// Its owner holds it by a shared_ptr, since it may be let go while it is being told of an event. A
-// send takes at most 64 blocks. With TLS it reads and writes through a TlsStream.
+// Its owner holds it by a shared_ptr, since it may be let go while it is being told of an event,
+// and outlives it, unless it is closed before. A send takes at most 64 blocks. With TLS it reads
+// and writes through a TlsStream.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,8 @@ class Connection;
 class ConnectionOwner {
  public:
   virtual ~ConnectionOwner() = default;
+  // The one set in which connections are watched, whosever they are: a word less in each of them.
+  virtual Poller& poller() = 0;
   // Others are yet to be told: only to be noted.
   virtual void Readable(Connection& connection) = 0;
   virtual void Writable(Connection& connection) = 0;
@@ -32,7 +35,7 @@ class ConnectionOwner {
 class Connection : public std::enable_shared_from_this<Connection>, private ReadinessWatcher {
  public:
   // Owns the non-blocking socket `descriptor`, and counts among those of its source.
-  Connection(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner);
+  Connection(Sources& sources, int descriptor, ConnectionOwner& owner);
   ~Connection() override;
 
   bool open() const { return descriptor_ >= 0; }
@@ -69,14 +72,13 @@ class Connection : public std::enable_shared_from_this<Connection>, private Read
   // no effect where there is no TCP.
   void WatchPeer(int64_t timeout_ms);
   void GatherPackets();
-  void AwaitWritable() { poller_.AwaitWritable(descriptor_); }
+  void AwaitWritable() { owner_->poller().AwaitWritable(descriptor_); }
   void Close();
 
  private:
   void Readable(bool ended_too) override;
   void Writable() override;
 
-  Poller& poller_;
   ConnectionOwner* owner_;
   Sources::Place place_;
   std::unique_ptr<TlsStream> tls_;

@@ -42,9 +42,14 @@ class Handshakes final : private ConnectionOwner {
   using Done = std::function<void(std::shared_ptr<Connection> connection, Peer peer)>;
   using Tell = std::function<void(std::string_view line)>;
 
-  // `wake`: Advance has something to do. `tell` writes a line to the log.
-  Handshakes(Clock& clock, Done done, std::function<void()> wake, Tell tell)
-      : clock_(clock), done_(std::move(done)), wake_(std::move(wake)), tell_(std::move(tell)) {}
+  // `poller` is that of their connections. `wake`: Advance has something to do. `tell` writes a
+  // line to the log.
+  Handshakes(Poller& poller, Clock& clock, Done done, std::function<void()> wake, Tell tell)
+      : poller_(poller),
+        clock_(clock),
+        done_(std::move(done)),
+        wake_(std::move(wake)),
+        tell_(std::move(tell)) {}
 
   size_t size() const { return entries_.size(); }
   // So many are ready that no more should be let in.
@@ -76,6 +81,7 @@ class Handshakes final : private ConnectionOwner {
   };
   using Entries = std::list<Entry>;
 
+  Poller& poller() override { return poller_; }
   void Readable(Connection& connection) override { Ready(connection); }
   void Writable(Connection& connection) override { Ready(connection); }
 
@@ -86,6 +92,7 @@ class Handshakes final : private ConnectionOwner {
   void EndOverdue(int64_t now_ns);
   bool EndSilentSince(int64_t since_ns);
 
+  Poller& poller_;
   Clock& clock_;
   const Done done_;
   const std::function<void()> wake_;

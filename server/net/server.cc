@@ -47,7 +47,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       process_(log_, around_.owns_process),
       options_(WithFacts(std::move(options))),
       tls_(
-          config, clock_, log_,
+          config, loop_.poller(), clock_, log_,
           [this](std::shared_ptr<Connection> connection, Peer peer) {
             AdmitSecured(std::move(connection), std::move(peer));
           },

@@ -123,6 +123,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void GiveUpLink(LinkListener& listener) override;
 
   // ConnectionOwner
+  Poller& poller() override { return loop_.poller(); }
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 

@@ -23,7 +23,7 @@ constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see t
 }  // namespace
 
 std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
-  return std::make_shared<SpaceConnection>(loop_.poller(), sources_, descriptor, *this);
+  return std::make_shared<SpaceConnection>(sources_, descriptor, *this);
 }
 
 void Server::Admit(int descriptor, Peer peer) {

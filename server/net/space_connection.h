@@ -25,7 +25,7 @@ class SpaceConnection final : public ClientConnection, public Connection {
   void Close() override { Connection::Close(); }
   size_t bytes() const override { return sizeof *this; }
 };
-// With the count of its owners it is a block of 112 bytes.
-static_assert(sizeof(SpaceConnection) <= 96);
+// With the count of its owners it is a block of 96 bytes.
+static_assert(sizeof(SpaceConnection) <= 80);
 
 }  // namespace sluice

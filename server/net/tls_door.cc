@@ -29,12 +29,12 @@ constexpr int64_t kLookNanos = 1'000'000'000;
 
 }  // namespace
 
-TlsDoor::TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
+TlsDoor::TlsDoor(Config& config, Poller& poller, Clock& clock, Log& log, Handshakes::Done done,
                  std::function<void()> wake)
     : config_(config),
       clock_(clock),
       log_(log),
-      handshakes_(clock, std::move(done), std::move(wake),
+      handshakes_(poller, clock, std::move(done), std::move(wake),
                   [this](std::string_view line) { log_.Write(LogLevel::kNotice, line); }) {}
 
 Fault TlsDoor::Load() {

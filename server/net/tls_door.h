@@ -29,7 +29,7 @@ namespace sluice {
 class TlsDoor final : private OptionFollower {
  public:
   // `done` gets connections whose handshake is through. `wake`: a handshake can go on.
-  TlsDoor(Config& config, Clock& clock, Log& log, Handshakes::Done done,
+  TlsDoor(Config& config, Poller& poller, Clock& clock, Log& log, Handshakes::Done done,
           std::function<void()> wake);
   ~TlsDoor() { config_.Unfollow(*this); }
 

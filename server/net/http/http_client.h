@@ -29,8 +29,8 @@ class HttpClient final : public Connection {
   static constexpr int kRequestsMax = 10'000;
   enum class Stage : uint8_t { kShaking, kOpen, kClosing };
 
-  HttpClient(Poller& poller, Sources& sources, int descriptor, ConnectionOwner& owner, Peer peer)
-      : Connection(poller, sources, descriptor, owner), peer_(std::move(peer)) {}
+  HttpClient(Sources& sources, int descriptor, ConnectionOwner& owner, Peer peer)
+      : Connection(sources, descriptor, owner), peer_(std::move(peer)) {}
 
   Stage stage = Stage::kOpen;
   bool is_listed = false;  // among its port's ready ones

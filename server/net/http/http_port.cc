@@ -81,8 +81,7 @@ void HttpPort::Close() {
 
 void HttpPort::Accept(int descriptor, Peer peer) {
   ++figures_.connections;
-  auto client =
-      std::make_shared<HttpClient>(on_.poller, sources_, descriptor, *this, std::move(peer));
+  auto client = std::make_shared<HttpClient>(sources_, descriptor, *this, std::move(peer));
   if (!client->open()) return;
   MakeRoom(HttpKind::kNew);
   clients_.push_back(client);

@@ -52,6 +52,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
  private:
   using Clients = std::list<std::shared_ptr<HttpClient>>;
 
+  Poller& poller() override { return on_.poller; }
   void Readable(Connection& connection) override;
   void Writable(Connection& connection) override;
 

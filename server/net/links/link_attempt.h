@@ -29,6 +29,7 @@ class LinkAttempt final : private ConnectionOwner {
   enum class Stage : uint8_t { kLooksUp, kConnects, kShakes, kOpen, kFailed };
   // All of them outlive it.
   struct Uses {
+    Poller& poller;
     Alarms& alarms;
     UnawaitedCalls& calls;
     std::function<std::shared_ptr<Connection>(int descriptor)> connect;
@@ -54,6 +55,7 @@ class LinkAttempt final : private ConnectionOwner {
  private:
   using Moment = std::chrono::steady_clock::time_point;
 
+  Poller& poller() override { return on_.poller; }
   void Readable(Connection&) override { Due(); }
   void Writable(Connection&) override { Due(); }
 

@@ -14,7 +14,8 @@ std::unique_ptr<LinkOpener> OutgoingLinks::Make(const Uses& uses) {
 
 OutgoingLinks::OutgoingLinks(const Uses& uses)
     : calls_(uses.poller, uses.want_advance),
-      for_attempts_{.alarms = uses.alarms,
+      for_attempts_{.poller = uses.poller,
+                    .alarms = uses.alarms,
                     .calls = calls_,
                     .connect = uses.connect,
                     .wire = [this]() -> TlsWire& { return wire_ ? *wire_ : wire_.emplace(); },

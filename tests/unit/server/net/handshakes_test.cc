@@ -32,7 +32,7 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
     int pair[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     peer = pair[1];
-    auto connection = std::make_shared<Connection>(poller_, sources_, pair[0], *this);
+    auto connection = std::make_shared<Connection>(sources_, pair[0], *this);
     connection->Secure(std::make_unique<TlsStream>(*context_.get(), wire_, pair[0]));
     handshakes_.Begin(connection, {.address = "somewhere:1"});
     return connection;
@@ -42,6 +42,7 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
     }
   }
 
+  Poller& poller() override { return poller_; }
   void Readable(Connection&) override {}
   void Writable(Connection&) override {}
 
@@ -54,7 +55,7 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
   std::vector<std::shared_ptr<Connection>> through_;
   std::vector<std::string> said_;
   Handshakes handshakes_{
-      clock_,
+      poller_, clock_,
       [this](std::shared_ptr<Connection> connection, Peer) { through_.push_back(connection); },
       [] {}, [this](std::string_view line) { said_.emplace_back(line); }};
 };

@@ -106,6 +106,7 @@ class OutgoingLinksTest : public testing::Test, public ConnectionOwner {
     return outcome;
   }
 
+  Poller& poller() override { return loop_.poller(); }
   void Readable(Connection&) override {}
   void Writable(Connection&) override {}
 
@@ -121,8 +122,7 @@ class OutgoingLinksTest : public testing::Test, public ConnectionOwner {
                         .alarms = alarms_,
                         .connect =
                             [this](int descriptor) {
-                              return std::make_shared<Connection>(loop_.poller(), sources_,
-                                                                  descriptor, *this);
+                              return std::make_shared<Connection>(sources_, descriptor, *this);
                             },
                         .want_advance = [] {}}};
   std::shared_ptr<Connection> connection_;
