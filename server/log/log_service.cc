@@ -105,7 +105,6 @@ Fault LogService::LoadSnapshot() {
   return {};
 }
 
-// A server that is to follow begins to when its data are there.
 bool LogService::LeavesEndsToMaster() const {
   return on_.standstill.is_following() || !on_.config.settings().replicaof.host.empty();
 }

@@ -185,7 +185,8 @@ class LogService final : private OptionFollower {
   void BeginRewrite();
   // --- log_rewrite.cc: written anew
   void Happen(BaseEvent event, std::string_view fault = {});
-  // What is over goes when a master says so: it is loaded with the rest.
+  // What is over goes when a master says so: it is loaded with the rest. Following itself begins
+  // when the data are there.
   bool LeavesEndsToMaster() const;
   Fault MakePair(std::unique_ptr<DiskFile>& increment);
   Fault BeginWithoutLog();

@@ -171,7 +171,6 @@ void Replicas::TakeUp(const StreamPosition& loaded) {
 
 std::string Replicas::HandOverPath() const { return on_.config.disk().Absolute(kBacklogFileName); }
 
-// Without the file, replicas that lag get all data anew.
 void Replicas::HandOver() {
   Backlog* const backlog = stream_.backlog();
   const std::optional<ReplicationId> id = ReplicationId::Of(ids_.id());

@@ -72,11 +72,12 @@ class Replicas final {
 
   // The files that were loaded have said up to where the data are those of a stream. This server
   // goes on from there: as another history, so that a replica that has no more than the files need
-  // not begin anew; or, where it follows a master (BeginRelaying), as that one's.
-  // After a hand-over that is no other history: it goes on under the same id, with the last bytes.
+  // not begin anew; or, where it follows a master (BeginRelaying), as that one's. After a hand-over
+  // that is no other history: it goes on under the same id, with the last bytes.
   void TakeUp(const StreamPosition& loaded);
   // Another process is to go on with the data, which are on disk: so are the stream's last bytes
-  // from now on. Waits for the disk. TakeBack: it does not, after all.
+  // from now on; without them, replicas that lag get all data anew. Waits for the disk. TakeBack:
+  // it does not, after all.
   void HandOver();
   void TakeBack();
 
