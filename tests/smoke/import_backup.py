@@ -231,6 +231,7 @@ def import_of_running(program, kind, server_program, into):
                 assert client.call("LOCK.ACQUIRE", "door", "me", "LEASE", "3600000")[0] == "*"
                 assert client.call("LIMIT.POLICY", "SET", "plan", "WINDOW", "5", "1000") == ("+", b"OK")
             time.sleep(0.01)
+            assert client.call("EXISTS", "over") == (":", b"0")
             wanted = digest(client)
             where = f"localhost:{server.port}"
             target = into / f"running-{kind}-{diskless}"
@@ -248,14 +249,14 @@ def import_of_running(program, kind, server_program, into):
                 assert digest(again) == wanted
         finally:
             server.stop()
-    told(program, 1, "cannot be connected to", "--import", where, "--into", into / "none")
+    told(program, 1, "cannot be connected to", "--import", where, "--into", into / "refused")
     told(program, 2, "--pass takes a password", "--import", where, "--pass")
 
 
 def bad_masters(program, into):
     """Peers that answer a request for all data with something else."""
     head = b"+OK\r\n+OK\r\n+FULLRESYNC " + b"a" * 40 + b" 0\r\n"
-    for answer, sentence in ((head + b"$5\r\nREDIS", "it is no RDB file"), (head + b"$500\r\nREDIS", "have ended behind 5 bytes"),
+    for answer, sentence in ((head + b"$5\r\nREDIS", "this is no RDB file"), (head + b"$500\r\nREDIS", "have ended behind 5 bytes"),
                              (head + b"$-1\r\n", "its data have no length"), (head + b"$EOF:short\r\n", "no mark of an end"),
                              (head + b"-LOADING not now\r\n", "LOADING not now"), (head + b"hello\r\n", "no data come"),
                              (b"+OK\r\n+OK\r\n+CONTINUE\r\n", "it does not send its data"),
