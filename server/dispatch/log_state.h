@@ -18,6 +18,9 @@ inline constexpr std::string_view kNoReplicasText = "NOREPLICAS Not enough good 
 // writes.
 struct LogState {
   bool loading = false;
+  // A full sync has failed when the data of before were gone: there are none, and what is on disk
+  // tells more. LogService keeps it.
+  bool lacks_data = false;
   // A sync has failed, of this process or the one before: what the system's cache still has of the
   // log may not be on disk, until the whole state stands in a new base. FenceMark keeps it.
   bool is_unsure = false;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/locks/fence.h"
+#include "storage/locks/lock.h"
 #include "storage/rdb/rdb_lock.h"
 
 namespace sluice {
@@ -17,6 +19,16 @@ RdbContext CheckingContext(HashKeys& hash_keys) {
   context.hash.hash_keys = context.set.hash_keys = context.sorted_set.hash_keys = &hash_keys;
   context.make_lock = MakePlainLock;
   return context;
+}
+
+// As LOCK.RESTORE takes it. Moments are Unix times here.
+bool MayBeRestored(const LockHolder& holder) {
+  constexpr int64_t kMost = 2 * kLeaseMsMax;
+  const auto is_moment = [](int64_t ms) { return ms >= 0 && ms <= kMost; };
+  return holder.token >= 0 && holder.token <= kTokenRestoredMax &&
+         (holder.lease_until_ms == kNoDeadline || is_moment(holder.lease_until_ms)) &&
+         is_moment(holder.minhold_until_ms()) && holder.since_ms >= -kMost &&
+         holder.since_ms <= kMost && holder.lease_ms >= 0 && holder.lease_ms <= kLeaseMsMax;
 }
 
 }  // namespace
@@ -70,8 +82,12 @@ std::string FullSyncCheck::TakeScript(std::string_view script) {
   return {};
 }
 
-std::string FullSyncCheck::Key(RdbFileKey&) {
+std::string FullSyncCheck::Key(RdbFileKey& key) {
   ++facts_.keys;
+  if (!key.value.is_lock()) return {};
+  for (const LockHolder& holder : static_cast<const Lock&>(*key.value.value).holders()) {
+    if (!MayBeRestored(holder)) return "a holder's token, or its time, is beyond all bounds";
+  }
   return {};
 }
 

@@ -38,6 +38,13 @@ std::string Checksum(std::string_view bytes) {
 
 constexpr std::string_view kDoubt = "doubt ";
 
+// By the machine's Unix time, which the next start has, also while a master's is shown.
+Now OwnNow(const TurnClock& clock) {
+  Now now = clock.now();
+  now.unix_offset_ms += clock.clock().skew_ms();
+  return now;
+}
+
 // The number before the next space, which is taken off; none: there is no such number.
 std::optional<int64_t> TakeNumber(std::string_view& text) {
   const size_t end = text.find(' ');
@@ -162,7 +169,7 @@ void FenceMark::Want() {
 void FenceMark::LookClosely() {
   if (!opened_) [[unlikely]]
     Open();
-  const Now now = on_.clock.now();
+  const Now now = OwnNow(on_.clock);
   const bool is_behind = IsBehind(now);
   if (tokens_.IsReserved(now, kTokensReady) && !is_behind) [[likely]] {
     seen_ = Look();
@@ -175,7 +182,7 @@ void FenceMark::LookClosely() {
 
 // Nothing to write when neither tokens nor the horizon would go further.
 void FenceMark::Reserve() {
-  const Now now = on_.clock.now();
+  const Now now = OwnNow(on_.clock);
   const bool is_more = tokens_.Next(now) != 0 && tokens_.MarkFor(now, 0) > tokens_.mark();
   if (is_more || IsBehind(now)) Write();
 }
@@ -183,7 +190,7 @@ void FenceMark::Reserve() {
 // Requires: !is_writing_. The path is made absolute here: the working directory may be another when
 // it is written.
 void FenceMark::Write() {
-  const Now now = on_.clock.now();
+  const Now now = OwnNow(on_.clock);
   job_mark_ = tokens_.mark();
   if (tokens_.Next(now) != 0) job_mark_ = std::max(job_mark_, tokens_.MarkFor(now, 0));
   job_horizon_ms_ = horizon_.wanted_ms();
@@ -227,7 +234,7 @@ int FenceMark::HoldBackUntil(int64_t unix_ms) {
   return WriteNow();
 }
 
-int FenceMark::WriteHorizon() { return horizon_.IsBehind(on_.clock.now()) ? WriteNow() : 0; }
+int FenceMark::WriteHorizon() { return horizon_.IsBehind(OwnNow(on_.clock)) ? WriteNow() : 0; }
 
 int FenceMark::Forget() {
   const bool is_there = horizon_.written_ms() != 0 || found_.horizon_unix_ms != 0;

@@ -16,7 +16,7 @@
 namespace sluice {
 
 void LogService::LoadFullSync(std::unique_ptr<FullSync> sync) {
-  assert(!loading() && !on_.effects.in_command());
+  assert(!loading());
   full_sync_ = std::move(sync);
 }
 
@@ -39,10 +39,12 @@ void LogService::BeginFullSync() {
   on_.effects.set_muted(false);
   on_.state.loaded_stream.reset();
   on_.clock.clock().ShowUnixOffset({});
+  on_.clock.Refresh();  // a step that concerns no data
   on_.host.Log(LogLevel::kNotice, "MASTER <-> REPLICA sync: Loading DB in memory");
   // Keys whose time is over stay until the master says so.
   BeginLoading({full_sync_->path}, {.boot = Boot(),
                                     .is_snapshot = true,
+                                    .merges = true,  // of a key that is there twice the last one
                                     .is_foreign = full_sync_->is_foreign,
                                     .keeps_ended = true,
                                     .made_ms = full_sync_->made_ms});
@@ -73,7 +75,7 @@ void LogService::EndFullSync() {
     sync->drop();
     on_.effects.set_muted(false);
   }
-  is_half_ = !fault.empty();
+  on_.state.lacks_data = !fault.empty();
   on_.standstill.End(Standstill::kLoading);
   loader_.reset();
   on_.state.loading = false;
@@ -83,7 +85,7 @@ void LogService::EndFullSync() {
 }
 
 void LogService::Promoted() {
-  is_half_ = false;
+  on_.state.lacks_data = false;
   grace_begun_ms_ = on_.clock.now().ms();
   ArmGrace();
 }

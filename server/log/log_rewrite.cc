@@ -145,8 +145,8 @@ void LogService::NoticeDoubts() {
 }
 
 bool LogService::MayBeginBase() const {
-  return folder_ && !is_half_ && commits_->may_begin_anew() && on_.snapshots.can_begin() &&
-         on_.clock.now().ms() >= next_base_ms_;
+  return folder_ && !on_.state.lacks_data && commits_->may_begin_anew() &&
+         on_.snapshots.can_begin() && on_.clock.now().ms() >= next_base_ms_;
 }
 
 // After a failed sync no part of the old files may be trusted, even if they were loaded: the

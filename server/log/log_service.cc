@@ -204,6 +204,7 @@ void LogService::EndLoading() {
       folder_ && stands() && boot != kUnknownBoot && loader_->boot() == boot;
   const int64_t last_unix_ms = loader_->last_unix_ms();
   on_.state.loaded_stream = loader_->stream();
+  const int64_t shift_ms = on_.clock.clock().shift_ms();
   loader_->BringTimeBack();
   on_.standstill.End(Standstill::kLoading);
   loader_->SortOutEndedKeys();
@@ -212,7 +213,8 @@ void LogService::EndLoading() {
   on_.state.loading = false;
   on_.flags.Lower(SlowPathFlags::kLog);
   on_.snapshots.AllIsSaved();
-  grace_begun_ms_ = on_.clock.now().ms();
+  // TimeShifted follows, where time has been shifted.
+  grace_begun_ms_ = on_.clock.now().ms() - (on_.clock.clock().shift_ms() - shift_ms);
   ArmGrace();
   if (!folder_ || !stands()) return;
   if (const std::string fault = OpenForWriting(); !fault.empty()) {
@@ -317,7 +319,8 @@ bool LogService::Finish() {
   loader_.reset();
   DropRewrite();
   NoticeDoubts();
-  const bool was_on = is_on() && !on_.state.loading && !is_half_;  // half of the data is no base
+  const bool was_on =
+      is_on() && !on_.state.loading && !on_.state.lacks_data;  // half of the data is no base
   bool is_whole = commits_->Close();
   NoticeDoubts();
   if (was_on) folder_->Discard(std::exchange(open_, {}));

@@ -124,7 +124,7 @@ class LogService final : private OptionFollower {
   // are answered -LOADING. The log is closed meanwhile, and its files stay as they are: a start
   // finds the data of before, until a base of the new ones is on disk. Where the file cannot be
   // loaded all the same there are no data, and none are written down, until a full sync has come
-  // whole or Promoted. Requires: no command is running, and none is loading.
+  // whole or Promoted. Requires: none is loading.
   void LoadFullSync(std::unique_ptr<FullSync> sync);
   // This server follows no other one any more: what there is counts, and the sessions that hold
   // locks have as long to come back as after a start.
@@ -216,7 +216,6 @@ class LogService final : private OptionFollower {
   std::unique_ptr<LogLoader> loader_;
   std::unique_ptr<FullSync> full_sync_;   // that is to be loaded, or is
   std::function<void()> to_tell_;         // TellLoaded
-  bool is_half_ = false;                  // a full sync has failed: the data are not there
   TimerTaskOf<LogService> grace_{*this};  // of locks that sessions of before held
   int64_t grace_begun_ms_ = 0;
   BaseState state_ = BaseState::kNone;

@@ -206,7 +206,7 @@ EndWords EndWords::Of(std::string_view words) {
 bool Snapshots::PrepareEnd(const EndWords& words) {
   if (saving()) Abandon();
   const bool saves = words.save || (!words.nosave && !on_.config.settings().save.empty());
-  if (!saves || on_.state.loading) return true;
+  if (!saves || on_.state.loading || on_.state.lacks_data) return true;
   on_.host.Log(LogLevel::kNotice, "Saving the final RDB snapshot before exiting.");
   return SaveNow() == 0 || words.force;
 }
@@ -443,7 +443,7 @@ const SavePoint* Snapshots::ReachedSavePoint() const {
 }
 
 void Snapshots::EverySecond() {
-  if (on_.state.loading) return;
+  if (on_.state.loading || on_.state.lacks_data) return;
   const SavePoint* const point = ReachedSavePoint();
   if (point && syncing()) Schedule();  // ahead of syncs that come behind it
   if (!can_begin() || (!point && !is_scheduled())) return;

@@ -72,7 +72,7 @@ size_t FenceMemory::BytesOf(const Memory& memory) {
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
   const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
   if (is_new) {
-    order_.push_back({LockName(name), token, now.ms(), ++last_serial_});
+    order_.push_back({LockName(name), token, now.ms() - shift_ms_, ++last_serial_});
     *place = std::prev(order_.end());
     memory_bytes_ += BytesOf(order_.back());
   } else {
@@ -82,7 +82,7 @@ void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
     if (saver_ != nullptr && *place == image_next_) ++image_next_;
     order_.splice(order_.end(), order_, *place);
     order_.back().token = token;
-    order_.back().since_ms = now.ms();
+    order_.back().since_ms = now.ms() - shift_ms_;
     order_.back().serial = ++last_serial_;
   }
   Collapse(now);

@@ -133,9 +133,7 @@ class FenceMemory {
   All TakeAll();
 
   // A log was played at a moment so long before: what it told is remembered from now on.
-  void Shift(int64_t ms) {
-    for (Memory& memory : order_) memory.since_ms += ms;
-  }
+  void Shift(int64_t ms) { shift_ms_ += ms; }
   // Visits the memories of locks that are not held, oldest first; some may be too old.
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -159,15 +157,15 @@ class FenceMemory {
   struct Memory {
     LockName name;
     int64_t token;
-    int64_t since_ms;
-    uint64_t serial;  // grows along the order
+    int64_t since_ms;  // without shift_ms_
+    uint64_t serial;   // grows along the order
   };
   using Order = std::list<Memory>;
   using NewestMap = ShardedMap<LockNameMap<Order::iterator>>;
 
   static size_t BytesOf(const Memory& memory);
   bool IsOver(const Memory& memory, const Now& now) const {
-    return now.ms() - memory.since_ms >= retention_ms_;
+    return now.ms() - (memory.since_ms + shift_ms_) >= retention_ms_;
   }
   bool HasTooMuch(const Now& now) const {
     return !order_.empty() && (memory_bytes_ > memory_max_ || IsOver(order_.front(), now));
@@ -178,6 +176,7 @@ class FenceMemory {
   void Give(const Memory& memory, const Now& now);
 
   int64_t retention_ms_ = kRetentionMs;
+  int64_t shift_ms_ = 0;  // of engine time, since memories were first made
   size_t memory_max_ = kMemoryMax;
   bool has_new_bounds_ = false;
   int64_t floor_ = 0;

@@ -165,5 +165,18 @@ TEST_F(MasterTimeOfEngine, ShowsItsUnixTimeButToTime) {
   EXPECT_EQ(Run({"EXISTS", "absolute"}).integer, 0);
 }
 
+// The next start has the machine's own clock.
+TEST_F(MasterTimeOfEngine, WhatIsReservedForLocksIsOfOwnUnixTime) {
+  Run({"CONFIG", "SET", "lock-restart-grace", "yes"});
+  time_.ClockChanged({.unix_offset_ms = server().now().unix_offset_ms + 5'000'000});
+  EXPECT_NE(Run({"LOCK.ACQUIRE", "l", "me", "LEASE", "60000"}).kind, Reply::Kind::kError);
+  std::string mark;
+  ASSERT_EQ(server().disk().Read("fence.mark", mark), 0);
+  const size_t space = mark.find(' ');
+  const int64_t horizon = std::stoll(mark.substr(space + 1));
+  EXPECT_GE(horizon, 1'700'000'000'000 + 60'000);
+  EXPECT_LT(horizon, 1'700'000'000'000 + 5'000'000);
+}
+
 }  // namespace
 }  // namespace sluice
