@@ -40,8 +40,8 @@ void Following::Follow(std::string host, int64_t port) {
   if (!is_on()) {
     UnblockAll();
     Begin();
-    has_place_ = !on_.loader.busy();  // of its own history
-    reading_.reset();
+    has_place_ = true;  // in its own history
+    reading_ = on_.replicas.reading();
   }
   on_.config.SetMaster({.host = host, .port = port});
   SetUp(false);
@@ -126,7 +126,7 @@ void Following::GoOn(const Agreement& agreement) {
         "for");
   }
   on_.replicas.GoOnAs(agreement.id.empty() ? on_.replicas.ids().id() : agreement.id);
-  StreamBegins(reading_.value_or(StreamReading{}));
+  StreamBegins(reading_.value_or(StreamReading{}), link_.origin());
   SetUp(true);
 }
 
@@ -153,7 +153,8 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   const StreamReading reading = ReadingOf(outcome, agreement);
   has_place_ = !agreement.is_silent;
   on_.replicas.AdoptHistory(agreement.id, agreement.offset);
-  StreamBegins(reading);
+  // A Sluice has said it all.
+  StreamBegins(reading, agreement.reading ? std::nullopt : link_.origin());
   PlayScripts(outcome.facts.scripts);
   link_.Loaded(/*is_whole=*/true);
   SetUp(link_.state() == LinkState::kConnected);  // it may have been lost meanwhile
@@ -178,12 +179,13 @@ StreamReading Following::ReadingOf(const FullSyncOutcome& outcome,
   return reading;
 }
 
-void Following::StreamBegins(const StreamReading& reading) {
+void Following::StreamBegins(const StreamReading& reading,
+                             const std::optional<StreamOrigin>& origin) {
   reading_ = reading;
   unsynced_.clear();
   synced_ = 0;
   player_.Begin(reading);
-  player_.SetOrigin(link_.origin());
+  player_.SetOrigin(origin);
   on_.replicas.NoteReading(reading);
 }
 

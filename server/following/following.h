@@ -118,8 +118,7 @@ class Following final : private LinkFollower {
   void ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement);
   void PlayScripts(const std::vector<std::string>& scripts);
   StreamReading ReadingOf(const FullSyncOutcome& outcome, const Agreement& agreement) const;
-  void TellOrigin();
-  void StreamBegins(const StreamReading& reading);
+  void StreamBegins(const StreamReading& reading, const std::optional<StreamOrigin>& origin);
   void Acknowledge();
   void NoteTurn();
   std::optional<int64_t> Synced();

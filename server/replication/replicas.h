@@ -104,6 +104,8 @@ class Replicas final {
   void Relay(std::string_view bytes, const StreamReading& reading);
   // How it is to be read where it begins here.
   void NoteReading(const StreamReading& reading);
+  // Null: it is not known, or the stream is this server's own.
+  const std::optional<StreamReading>& reading() const { return reading_; }
   // The server whose words this one sends, and since when.
   StreamOrigin origin() const;
   // This server is a master, and its history another one from here on. Replicas come again.

@@ -64,13 +64,14 @@ void Replicas::ImageBegun(uint64_t sync) {
   stream_.EndTurn();
   stream_.BeginFullSync();
   const int64_t end = stream_.end();
+  // A Sluice is told, too, what it cannot know of a stream that does not begin here.
+  const StreamReading anew{.kind = StreamKind::kOfSluice};
+  const std::string reading = Concat(" ", ReadingText(reading_.value_or(anew)));
   ForEach([&](Session& session, Replica& replica) {
     if (replica.sync != sync || replica.phase != ReplicaPhase::kWaits) return;
-    // A Sluice is told, too, what it cannot know of a stream that does not begin here.
-    const bool is_told = replica.is_sluice && reading_;
     if (!replica.is_silent) {
       Say(session, Concat("+FULLRESYNC ", ids_.id(), " ", end,
-                          is_told ? Concat(" ", ReadingText(*reading_)) : std::string(), "\r\n"));
+                          replica.is_sluice ? reading : std::string_view(), "\r\n"));
     }
     if (replica.takes_eof && !replica.is_silent && on_.config.settings().repl_diskless_sync)
       replica.end_mark = NewId(on_.host);

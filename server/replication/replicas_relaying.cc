@@ -14,7 +14,10 @@ namespace sluice {
 void Replicas::BeginRelaying() {
   if (stream_.is_relayed()) return;
   on_.effects.TellSoFar();
-  if (stream_.is_open()) TakeFromStream();
+  if (stream_.is_open()) {
+    TakeFromStream();
+    NoteReading(stream_.reading());
+  }
   stream_.SetRelayed(true);
 }
 

@@ -1,6 +1,7 @@
 // See replication_stream.h.
 #include "server/replication/replication_stream.h"
 
+#include <algorithm>
 #include <cassert>
 #include <string>
 
@@ -36,6 +37,13 @@ void ReplicationStream::Close() {
 void ReplicationStream::EndTurn() {
   if (!is_open()) return;
   sink_.Take([this](std::string_view bytes) { backlog_->Append(bytes); });
+}
+
+StreamReading ReplicationStream::reading() const {
+  StreamReading reading{.kind = StreamKind::kOfSluice, .db = std::max(sink_.selected(), 0)};
+  if (sink_.noted_clock()) reading.unix_offset_ms = sink_.noted_clock()->unix_offset_ms;
+  reading.told_ms = clock_.now().ms();
+  return reading;
 }
 
 // Behind what this turn has told so far, as a replica that acknowledges it has all of that.

@@ -19,6 +19,7 @@
 #include "server/dispatch/effects.h"
 #include "server/replication/backlog.h"
 #include "server/replication/stream_sink.h"
+#include "storage/log/stream_position.h"
 
 namespace sluice {
 
@@ -63,6 +64,10 @@ class ReplicationStream {
   // A full sync begins at end(): its replica knows of no database and no clock. Requires: EndTurn
   // has been called in this turn.
   void BeginFullSync() { sink_.Restart(); }
+
+  // How what follows is to be read, of a stream that is this server's own. Requires: EndTurn has
+  // been called in this turn.
+  StreamReading reading() const;
 
   // --- what the server says; nothing in a stream that is relayed. All require: is_open().
   void Ping();                 // every repl-ping-replica-period; in lower case, as Redis does

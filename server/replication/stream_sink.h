@@ -55,13 +55,16 @@ class StreamSink final : public EffectSink {
     selected_ = kNoDb;
     noted_clock_.reset();
   }
+  // A reader that has everything knows these; kNoDb and none: it is about to be told.
+  static constexpr int kNoDb = -1;
+  int selected() const { return selected_; }
+  const std::optional<LogClock>& noted_clock() const { return noted_clock_; }
   // Bytes that may be sent.
   size_t ready() const { return open_group_at_ == kNoGroup ? bytes_.size() : open_group_at_; }
   size_t memory() const { return bytes_.capacity(); }
 
  private:
   static constexpr size_t kNoGroup = SIZE_MAX;
-  static constexpr int kNoDb = -1;
 
   void Drop(size_t size);
   void Begin(int db, EffectTime time);

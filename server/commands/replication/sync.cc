@@ -29,6 +29,14 @@ namespace {
 
 constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
 
+// A replica whose own link is down has nothing that would go on.
+bool HasStream(CommandCall& call) {
+  const FollowState& state = call.part<FollowState>();
+  if (!state.is_on || state.is_link_up) return true;
+  call.reply.Error("NOMASTERLINK Can't SYNC while not connected with my master");
+  return false;
+}
+
 // --- REPLCONF
 
 // One word of it and its value. False: it was refused, and the rest is not read.
@@ -95,6 +103,7 @@ bool PassOver(CommandCall&, std::string_view) { return true; }
 
 // A Sluice that follows asks whose words it is about to be sent, and from which offset on.
 bool TellOrigin(CommandCall& call, std::string_view) {
+  if (!HasStream(call)) return false;
   call.reply.Status(OriginText(call.part<Replicas>().origin()));
   return false;
 }
@@ -156,14 +165,6 @@ bool MaySync(CommandCall& call) {
 }
 
 std::string_view SafeId(std::string_view id) { return IsReplicationId(id) ? id : "no id"; }
-
-// A replica whose own link is down has nothing that would go on.
-bool HasStream(CommandCall& call) {
-  const FollowState& state = call.part<FollowState>();
-  if (!state.is_on || state.is_link_up) return true;
-  call.reply.Error("NOMASTERLINK Can't SYNC while not connected with my master");
-  return false;
-}
 
 // A master that hands over to this replica says so (FAILOVER). False: it has been refused.
 bool TakeOver(CommandCall& call) {
