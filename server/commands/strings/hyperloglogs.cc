@@ -22,7 +22,6 @@
 #include "server/commands/shared/lookup.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/strings/text_edit.h"
-#include "server/config/follow_state.h"
 #include "server/dispatch/arg_reader.h"
 #include "storage/types/hyperloglog.h"
 
@@ -130,9 +129,6 @@ void CountOne(CommandCall& call) {
   const auto registers = std::make_unique<hll::Registers>();
   if (!hll::MergeInto(*registers, *text)) return call.reply.Error(kCorrupt);
   const uint64_t count = hll::Estimate(*registers);
-  // A replica's values are its master's, to the byte.
-  if (call.part<FollowState>().is_on && !call.client.replays)
-    return call.reply.Integer(static_cast<int64_t>(count));
   TextEdit edit(call, key);
   hll::SetCachedCount(edit.text().bytes(), count);
   call.ChangedUnannounced(key.bytes);
