@@ -10,8 +10,7 @@ fetch_sources() (
   for file in /etc/apt/sources.list.d/*.sources; do
     sed 's/^Types:.*/Types: deb-src/' "$file" >"apt/sources/${file##*/}"
   done
-  cat /etc/apt/sources.list.d/*.list /etc/apt/sources.list 2>/dev/null |
-    sed -n 's/^deb /deb-src /p' >apt/sources.list
+  sed -sn 's/^deb /deb-src /p' /etc/apt/sources.list.d/*.list /etc/apt/sources.list >apt/sources.list 2>/dev/null || true
   options=(-o "Dir::Etc::SourceList=$PWD/apt/sources.list"
     -o "Dir::Etc::SourceParts=$PWD/apt/sources"
     -o "Dir::State::Lists=$PWD/apt/lists" -o "Dir::Cache=$PWD/apt/cache")
