@@ -83,6 +83,9 @@ inline char* FormatUpToFour(char* out, uint32_t number) {
   return out + 1;
 }
 
+// Of so many bytes LoadPadded makes a word.
+inline bool IsPadded(size_t bytes) { return bytes - 4 <= 4; }
+
 // The bytes of a text of four to eight, the first in the lowest, with "0" put before them to make
 // eight.
 inline uint64_t LoadPadded(std::string_view text) {
@@ -154,9 +157,11 @@ std::optional<Float> ParseFloat(std::string_view text) {
 
 // --- reading
 
-// Three ways by length: four to eight digits at once in a word, all others one by one; no text of
+namespace {
+
+// Two ways by length: four to eight digits at once in a word, all others one by one; no text of
 // more than 19 digits can fit.
-std::optional<int64_t> ParseInt64(std::string_view text) {
+std::optional<int64_t> ParseAnyInt64(std::string_view text) {
   const bool negative = text.starts_with('-');
   const std::string_view digits = text.substr(negative ? 1 : 0);
   if (digits.empty() || digits.size() >= kInt64TextMax) return std::nullopt;
@@ -164,7 +169,7 @@ std::optional<int64_t> ParseInt64(std::string_view text) {
     if (text.size() == 1) return 0;
     return std::nullopt;
   }
-  if (digits.size() >= 4 && digits.size() <= 8) {
+  if (IsPadded(digits.size())) {
     const uint64_t bytes = LoadPadded(digits);
     if (!AreDigits(bytes)) return std::nullopt;
     const auto magnitude = static_cast<int64_t>(NumberOfEight(bytes));
@@ -178,6 +183,19 @@ std::optional<int64_t> ParseInt64(std::string_view text) {
   constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
   if (magnitude > kMax + (negative ? 1 : 0)) return std::nullopt;
   return static_cast<int64_t>(negative ? -magnitude : magnitude);
+}
+
+}  // namespace
+
+// Times in ms and counts that are worth a word are mostly of four to eight digits: these are looked
+// at first, and nothing else of them.
+std::optional<int64_t> ParseInt64(std::string_view text) {
+  if (IsPadded(text.size()) && text.front() != '0') [[likely]] {
+    const uint64_t bytes = LoadPadded(text);
+    if (AreDigits(bytes)) [[likely]]
+      return static_cast<int64_t>(NumberOfEight(bytes));
+  }
+  return ParseAnyInt64(text);
 }
 
 // "-1" is refused as a canonical number, but " -1" goes to strtoull, which makes 2^64 - 1 of it: as

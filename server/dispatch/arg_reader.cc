@@ -6,11 +6,13 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/same_bytes.h"
 
 namespace sluice {
 
-// `upper` is in capitals. Letters of ASCII only, as in Redis.
+// `upper` is in capitals, and so is what most clients send. Letters of ASCII only, as in Redis.
 bool IsWord(std::string_view text, std::string_view upper) {
+  if (SameBytes(text, upper)) return true;
   if (text.size() != upper.size()) return false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <limits>
 
+#include "absl/base/attributes.h"
 #include "absl/base/macros.h"
 #include "protocol/text/number_text.h"
 #include "storage/hashing/key_hash.h"
@@ -153,6 +154,20 @@ inline bool Database::PutInPlace(Entry* entry, const HashedKey& key, std::string
   return true;
 }
 
+// Mostly it is a short text: from the command to PutOver in one step.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Entry& Database::PutTextAt(Entry* entry, const HashedKey& key,
+                                                               std::string_view text,
+                                                               Deadline deadline, const Now& now) {
+  if (MayBeInteger(text)) {
+    // Canonical forms alone: "007" and "+7" stay text, so that GET gives back what was set.
+    if (const auto integer = ParseInt64(text))
+      return PutOver(entry, key, IntegerPayload(*integer, false), deadline, now);
+  }
+  if (text.size() <= Entry::kInlineBytesMax) [[likely]]
+    return PutOver(entry, key, InlineText(text), deadline, now);
+  return PutTextAsIsAt(entry, key, text, deadline, now);
+}
+
 Entry& Database::PutText(const HashedKey& key, std::string_view text, Deadline deadline,
                          const Now& now) {
   Entry* const entry = FindToReplace(key, now);
@@ -166,15 +181,6 @@ Entry& Database::PutTextOver(const Entry* found, const HashedKey& key, std::stri
   assert(table_.Find(key) == found);
   state_.now = now;
   return PutTextAt(const_cast<Entry*>(found), key, text, deadline, now);
-}
-
-Entry& Database::PutTextAt(Entry* entry, const HashedKey& key, std::string_view text,
-                           Deadline deadline, const Now& now) {
-  if (MayBeInteger(text))
-    // Canonical forms alone: "007" and "+7" stay text, so that GET gives back what was set.
-    if (const auto integer = ParseInt64(text))
-      return PutOver(entry, key, IntegerPayload(*integer, false), deadline, now);
-  return PutTextAsIsAt(entry, key, text, deadline, now);
 }
 
 Entry& Database::PutTextAsIs(const HashedKey& key, std::string_view text, Deadline deadline,

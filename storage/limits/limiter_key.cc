@@ -1,6 +1,6 @@
 // See limiter_key.h. The end of the key follows from the state after every change, but a client may
 // have given it an earlier one (EXPIRE), which stays: no answer says that the limiter remembers for
-// longer than its key lives (WithinDeadline).
+// longer than its key lives (KeepWithin).
 #include "storage/limits/limiter_key.h"
 
 #include <algorithm>
@@ -63,23 +63,30 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
 
 // A copy of the state on the stack is asked and changed; StorePacked writes it back.
 LimitVerdict LimiterKey::TakePacked(const LimitRequest& request) {
-  const LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
-  if (verdict.allowed) [[likely]]
-    return WithinDeadline(verdict, StorePacked(verdict.EndsAtMs(now_), Change::kSurely));
-  if (request.ban_ms == 0) return WithinDeadline(verdict, entry_->deadline());
-  return WithinDeadline(verdict,
-                        StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps));
+  LimitVerdict verdict = TakeLimit(*packed_, log(), request, now_);
+  if (verdict.allowed) {
+    KeepWithin(StorePacked(verdict.EndsAtMs(now_), Change::kSurely), verdict);
+  } else if (request.ban_ms == 0) {
+    KeepWithin(entry_->deadline(), verdict);
+  } else {
+    KeepWithin(StorePacked(LimitEndsAtMs(*packed_, log(), now_), Change::kPerhaps), verdict);
+  }
+  return verdict;
 }
 
 // Asks first: Modify tells watchers and saves old images, and a refusal must not do either.
 LimitVerdict LimiterKey::TakeObject(const LimitRequest& request) {
-  const LimitVerdict seen = object_->Peek(request.config, request.cost, now_);
+  LimitVerdict verdict = object_->Peek(request.config, request.cost, now_);
   const bool bans = request.ban_ms > 0 && !object_->state().Banned(now_);
-  if (!seen.allowed && !bans) return WithinDeadline(seen, entry_->deadline());
-  Entry& entry = db_.Modify(*entry_, now_);
-  const int64_t old_end_ms = object_->EndsAtMs(now_);
-  const LimitVerdict verdict = object_->Take(request, now_);
-  return WithinDeadline(verdict, StoreObject(entry, old_end_ms));
+  if (verdict.allowed || bans) {
+    Entry& entry = db_.Modify(*entry_, now_);
+    const int64_t old_end_ms = object_->EndsAtMs(now_);
+    verdict = object_->Take(request, now_);
+    KeepWithin(StoreObject(entry, old_end_ms), verdict);
+  } else {
+    KeepWithin(entry_->deadline(), verdict);
+  }
+  return verdict;
 }
 
 LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
@@ -88,22 +95,22 @@ LimitVerdict LimiterKey::Peek(const LimitConfig& config, int64_t cost) const {
     return PeekLimit(LimiterState(config), NeedsLog(config.algorithm) ? &none : nullptr, config,
                      cost, now_);
   }
-  return WithinDeadline(
-      packed_ ? PeekLimit(*packed_, log(), config, cost, now_) : object_->Peek(config, cost, now_),
-      entry_->deadline());
+  LimitVerdict verdict =
+      packed_ ? PeekLimit(*packed_, log(), config, cost, now_) : object_->Peek(config, cost, now_);
+  KeepWithin(entry_->deadline(), verdict);
+  return verdict;
 }
 
 // A key that EXPIRE ends at 5 s and a limiter that is whole at 60 s: at 5 s the key is gone, and a
 // new limiter is whole. So the answers say 5 s.
-LimitVerdict LimiterKey::WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const {
-  if (deadline.none()) return verdict;
+void LimiterKey::KeepWithin(const Deadline& deadline, LimitVerdict& verdict) const {
+  if (deadline.none()) return;
   const int64_t left_ms = deadline.LeftMs(now_);
   if (verdict.reset_ms <= left_ms) [[likely]]
-    return verdict;
+    return;
   verdict.reset_ms = left_ms;
   verdict.reset_at_ms = now_.unix_ms() + left_ms;
   if (verdict.retry_ms > left_ms) verdict.retry_ms = left_ms;
-  return verdict;
 }
 
 // --- giving back, and telling

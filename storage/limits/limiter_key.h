@@ -51,7 +51,7 @@ class LimiterKey {
   LimitVerdict TakeNew(const LimitRequest& request);
   LimitVerdict TakePacked(const LimitRequest& request);
   LimitVerdict TakeObject(const LimitRequest& request);
-  LimitVerdict WithinDeadline(LimitVerdict verdict, const Deadline& deadline) const;
+  void KeepWithin(const Deadline& deadline, LimitVerdict& verdict) const;
   Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
   RequestLog* log() { return log_ ? &*log_ : nullptr; }
   const RequestLog* log() const { return log_ ? &*log_ : nullptr; }
