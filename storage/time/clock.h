@@ -56,11 +56,11 @@ class Clock {
   virtual int64_t CpuMicros() { return 0; }
   // A cheap tick for measuring how long commands take, in ns from any origin.
   virtual int64_t TickNanos() = 0;
-  // The same, dearer, and on any thread: how long work beside the engine takes. 0 where there is
-  // none.
-  virtual int64_t WorkNanos() const { return 0; }
   // Where that comes from, in Redis's words ("POSIX clock_gettime").
   virtual std::string TickSource() const { return "none"; }
+  // As ticks, dearer, and on any thread: how long work beside the engine takes. 0 where there are
+  // none.
+  virtual int64_t WorkNanos() const { return 0; }
 
  protected:
   // Without a shift: the same steady time in all processes of a boot, to the millisecond.
