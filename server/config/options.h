@@ -5,7 +5,7 @@
 // are taken with a warning.
 //
 //   Served("port", &Settings::port, Int(0, 65535), "TCP port; 0: none").Hosted(),
-//   Refused("tls-cluster", "no", kYesNo, kNoLinks),
+//   Refused("tls-cluster", "no", kYesNo, kNoCluster),
 //
 // Rows are constants. Options are numbered, the served ones first; the number stays the same while
 // the program runs.

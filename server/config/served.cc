@@ -289,6 +289,12 @@ constexpr Option kServedOptions[] = {
     Served("bind-source-addr", &S::bind_source_addr, kAnyText,
            "the address that its links come from; empty: the system chooses"),
     Served("tls-replication", &S::tls_replication, kYesNo, "the link to its master is TLS"),
+    Served("tls-client-cert-file", &S::tls_client_cert_file, kAnyText,
+           "its certificate there; empty: the server's own"),
+    Served("tls-client-key-file", &S::tls_client_key_file, kAnyText, "the key of that"),
+    Served("tls-client-key-file-pass", &S::tls_client_key_file_pass, kAnyText,
+           "the key's pass phrase")
+        .Secret(),
     Served("propagation-error-behavior", &S::propagation_error_behavior, OneOf(kPropagationErrors),
            "what follows a command of its master that fails: ignore logs it, the others end it"),
     // values

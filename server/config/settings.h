@@ -164,6 +164,9 @@ struct Settings {
   int64_t replica_announce_port = 0;
   std::string bind_source_addr;
   bool tls_replication = false;
+  std::string tls_client_cert_file;  // empty: the server's own, with its key
+  std::string tls_client_key_file;
+  std::string tls_client_key_file_pass;
   std::string propagation_error_behavior = "ignore";  // ignore | panic | panic-on-replicas
   // values
   int64_t stream_node_max_entries = 100;

@@ -28,9 +28,7 @@ constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
 constexpr std::string_view kNoDelay = "it loads as fast as it can";
-constexpr std::string_view kNoReplica = "it follows no master yet";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
-constexpr std::string_view kNoLinks = "it connects to no other server";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
 constexpr std::string_view kOneThread = "it runs in one thread";
@@ -48,13 +46,15 @@ constexpr Option kUnserved[] = {
     NoEffect("aof-rewrite-incremental-fsync", "yes", kYesNo,
              "rdb-save-incremental-fsync says it of all files"),
     NoEffect("aof-disable-auto-gc", "no", kYesNo, "it keeps no old files"),
-    NoEffect("rdb-del-sync-files", "no", kYesNo, kNoReplica),
+    NoEffect("rdb-del-sync-files", "no", kYesNo, "the file of a full sync always goes"),
     NoEffect("sanitize-dump-payload", "no", OneOf(kSanitize), "payloads are always checked"),
 
     // --- replication
-    NoEffect("replica-ignore-disk-write-errors", "no", kYesNo, kNoReplica),
-    NoEffect("replica-announced", "yes", kYesNo, kNoReplica),
-    NoEffect("repl-diskless-load", "disabled", OneOf(kDisklessLoad), kNoReplica),
+    NoEffect("replica-ignore-disk-write-errors", "no", kYesNo,
+             "a replica goes on while its log cannot be written"),
+    NoEffect("replica-announced", "yes", kYesNo, "it is no secret to a Sentinel"),
+    Refused("repl-diskless-load", "disabled", OneOf(kDisklessLoad),
+            "all data of a full sync are on the disk before the old ones go"),
     // Redis's own tests set these.
     NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDelay).Hidden(),
     NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDelay)
@@ -85,10 +85,7 @@ constexpr Option kUnserved[] = {
     NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoCluster),
 
     // --- security
-    Refused("tls-cluster", "no", kYesNo, kNoLinks),
-    NoEffect("tls-client-cert-file", "", kAnyText, kNoLinks),
-    NoEffect("tls-client-key-file", "", kAnyText, kNoLinks),
-    NoEffect("tls-client-key-file-pass", "", kAnyText, kNoLinks),
+    Refused("tls-cluster", "no", kYesNo, kNoCluster),
     NoEffect("enable-module-command", "no", OneOf(kWhoMay), kNoModules).Immutable(),
     Refused("lua-enable-deprecated-api", "no", kYesNo, kNoOldLua).Immutable().Hidden(),
 

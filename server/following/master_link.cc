@@ -15,16 +15,21 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 
-// As Redis: with the server's own certificate, and any of its authorities' will do, whatever name
-// it is for.
+// As Redis: with the server's own certificate where there is none for links, and any of its
+// authorities' will do, whatever name it is for.
 TlsWords TlsWordsOf(const Settings& settings) {
-  return {.on = true,
-          .authority_file = settings.tls_ca_cert_file,
-          .authority_folder = settings.tls_ca_cert_dir,
-          .certificate_file = settings.tls_cert_file,
-          .key_file = settings.tls_key_file,
-          .any_name = true,
-          .key_password = settings.tls_key_file_pass};
+  TlsWords words{.on = true,
+                 .authority_file = settings.tls_ca_cert_file,
+                 .authority_folder = settings.tls_ca_cert_dir,
+                 .certificate_file = settings.tls_client_cert_file,
+                 .key_file = settings.tls_client_key_file,
+                 .any_name = true,
+                 .key_password = settings.tls_client_key_file_pass};
+  if (!words.certificate_file.empty()) return words;
+  words.certificate_file = settings.tls_cert_file;
+  words.key_file = settings.tls_key_file;
+  words.key_password = settings.tls_key_file_pass;
+  return words;
 }
 
 }  // namespace

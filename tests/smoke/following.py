@@ -10,14 +10,16 @@ import random
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
+from authority import Authority  # noqa: E402
 from replicas import compare as compare_all, is_up, number, offset, requests  # noqa: E402
-from server import REDIS, Server, first_seed  # noqa: E402
+from server import REDIS, Server, first_seed, free_port  # noqa: E402
 from smoke import Chosen, client, info, run_tests, until  # noqa: E402
 
 SECONDS = 2
@@ -229,6 +231,28 @@ def test_a_failover_loses_nothing():
         for words in (("FORCE",), ("TO", "127.0.0.1", "1"), ("TIMEOUT", "0"), ("ABORT",), ("WHAT",)):
             assert leader.call("FAILOVER", *words)[0] == "-", words
         assert follower.call("FAILOVER")[0] == "-"
+
+
+def test_over_tls_with_a_password():
+    with tempfile.TemporaryDirectory() as folder:
+        authority = Authority(folder)
+        certificate, key = authority.issue("server")
+        options = ("--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file", authority.certificate,
+                   "--tls-replication", "yes")
+        tls_port = free_port()
+        with server("S", None, *options, "--tls-port", tls_port, "--requirepass", "secret") as leader:
+            writer = client(leader)
+            writer.call("AUTH", "secret")
+            writer.call("SET", "key", "value")
+            with server("S", None, *options, "--masterauth", "secret") as replica:
+                connection = client(replica)
+                connection.call("REPLICAOF", "127.0.0.1", tls_port)
+                until(lambda: connection.call("GET", "key") == ("$", b"value"), "it follows")
+                connection.call("REPLICAOF", "NO", "ONE")
+                connection.call("CONFIG", "SET", "masterauth", "wrong")
+                connection.call("REPLICAOF", "127.0.0.1", tls_port)
+                until(lambda: "Unable to AUTH to MASTER" in replica.output(), "a wrong password is said")
+                assert connection.call("GET", "key") == ("$", b"value")
 
 
 # --- masters that lie

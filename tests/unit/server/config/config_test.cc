@@ -194,11 +194,13 @@ TEST(Config, TuningIsTakenWithAWarning) {
   Config config(disk);
   EXPECT_EQ(config.SetAtStart("hz", {"10"}), "");
   EXPECT_TRUE(config.TakeWarnings().empty());
-  EXPECT_EQ(config.SetAtStart("masterauth", {"secret"}), "");
+  EXPECT_EQ(config.SetAtStart("syslog-ident", {"secret"}), "");
   const std::vector<std::string> warnings = config.TakeWarnings();
   ASSERT_EQ(warnings.size(), 1u);
   // The value is none of the log's business.
-  EXPECT_EQ(warnings[0], "option 'masterauth' has no effect on Sluice: it follows no master yet");
+  EXPECT_EQ(warnings[0],
+            "option 'syslog-ident' has no effect on Sluice: "
+            "it does not log to syslog");
 }
 
 TEST(Config, EveryOptionHasADocAndTakesItsOwnValue) {
