@@ -10,7 +10,6 @@
 #include "server/commands/families.h"
 #include "server/core/log_level.h"
 #include "tests/support/command_line.h"
-#include "tests/support/test_network.h"
 
 namespace sluice {
 namespace {
@@ -70,6 +69,16 @@ void TestClient::Disconnect() {
   engine_.Settle();
 }
 
+void TestClient::Arrive(std::string_view bytes) {
+  if (!closed_) engine_.engine().Receive(id_, bytes);
+}
+
+void TestClient::Leave() {
+  if (closed_) return;
+  closed_ = true;
+  engine_.engine().Drop(id_);
+}
+
 void TestClient::PlayLog() { engine_.engine().Find(id_)->replays = true; }
 
 void TestClient::set_reading(bool on) {
@@ -87,6 +96,7 @@ TestEngine::TestEngine(const Options& options)
       audits_(options.audits),
       clock_(options.unix_ms) {
   clock_.Advance(options.uptime_ms);
+  if (options.entropy) entropy_.emplace(*options.entropy);
   config_.Preset("enable-debug-command", {"yes"});
   config_.Preset("save", {""});
   for (const auto& [name, value] : options.config) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,7 +37,20 @@
 namespace sluice {
 
 class TestEngine;
-class TestNetwork;
+
+// Where the links of engines go: TestNetwork (test_network.h), or the network of a simulation.
+class EngineNetwork {
+ public:
+  virtual ~EngineNetwork() = default;
+
+ private:
+  friend class TestEngine;
+  // What TestEngine is asked as a Host.
+  virtual Fault Open(TestEngine& from, const LinkTarget& target, LinkListener& listener) = 0;
+  virtual void GiveUp(LinkListener& listener) = 0;
+  // The engine is about to go.
+  virtual void Forget(const TestEngine& engine) = 0;
+};
 
 // One connection. Owned by its TestEngine, also after it was closed.
 class TestClient {
@@ -58,6 +72,9 @@ class TestClient {
   std::string TakeBytes() { return std::exchange(received_, {}); }
   // The connection breaks.
   void Disconnect();
+  // The same two without a turn: the caller runs one, and keeps the bytes until then.
+  void Arrive(std::string_view bytes);
+  void Leave();
 
   bool closed() const { return closed_; }  // by the server, or by Disconnect
   SessionId id() const { return id_; }
@@ -92,6 +109,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
     int64_t uptime_ms = 0;                // and how long before the server
     bool test_double = false;             // SLUICE.CLOCK and its kin are served
     Spaces* spaces = nullptr;             // and what SLUICE.SPACE and SLUICE.RESET ask
+    // Where the process's random bytes come from; without, they count up.
+    std::optional<uint64_t> entropy;
   };
   TestEngine() : TestEngine(Options()) {}
   explicit TestEngine(const Options& options);
@@ -125,7 +144,7 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   using RealCalls = std::vector<std::pair<int64_t, std::function<void()>>>;
   RealCalls TakeRealCalls() { return std::exchange(real_calls_, {}); }
   // Where its links go; null: nowhere. See TestNetwork::Add.
-  void set_network(TestNetwork* network) { network_ = network; }
+  void set_network(EngineNetwork* network) { network_ = network; }
   // Why the log could not be opened at the start, or empty.
   const std::string& start_fault() const { return start_fault_; }
 
@@ -159,7 +178,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
     }
   }
   void FillWithRandom(std::span<uint8_t> bytes) override {
-    for (uint8_t& byte : bytes) byte = ++random_byte_;
+    for (uint8_t& byte : bytes)
+      byte = entropy_ ? static_cast<uint8_t>((*entropy_)()) : ++random_byte_;
   }
   void Shutdown(int code) override { shutdown_code_ = code; }
   bool Stopping() const override { return shutdown_code_.has_value(); }
@@ -200,12 +220,13 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   Ticks ticks_{clock_};
   MovableClock movable_{ticks_};  // the engine's, when it is a test double
   std::function<void()> serve_;
-  TestNetwork* network_ = nullptr;
+  EngineNetwork* network_ = nullptr;
   std::optional<CommandTable> own_commands_;  // where a test has families of its own
   std::vector<std::unique_ptr<TestClient>> clients_;
   std::vector<std::string> log_;
   std::optional<int> shutdown_code_;
   uint8_t random_byte_ = 0;
+  std::optional<std::mt19937_64> entropy_;
   std::unique_ptr<Engine> engine_;
 };
 

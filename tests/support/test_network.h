@@ -70,11 +70,11 @@ class TestLink {
   Pipe in_;
 };
 
-class TestNetwork {
+class TestNetwork final : public EngineNetwork {
  public:
   TestNetwork() = default;
   TestNetwork(const TestNetwork&) = delete;
-  ~TestNetwork();
+  ~TestNetwork() override;
 
   // `address` is host:port. The engine both opens links from here on and is reached by it.
   void Add(const std::string& address, TestEngine& engine);
@@ -97,11 +97,9 @@ class TestNetwork {
   const std::vector<std::unique_ptr<TestLink>>& links() const { return links_; }
 
  private:
-  friend class TestEngine;
-  // Of TestEngine, as a Host.
-  Fault Open(TestEngine& from, const LinkTarget& target, LinkListener& listener);
-  void GiveUp(LinkListener& listener);
-  void Forget(const TestEngine& engine);
+  Fault Open(TestEngine& from, const LinkTarget& target, LinkListener& listener) override;
+  void GiveUp(LinkListener& listener) override;
+  void Forget(const TestEngine& engine) override;
 
   struct Attempt {
     TestEngine* from;

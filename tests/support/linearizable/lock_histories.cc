@@ -19,27 +19,33 @@ struct Bounds {
   int64_t latest = kNever;
 };
 
-Bounds LeaseFrom(const Span& span, int64_t lease_us, int64_t drift_ppm) {
+Bounds LeaseFrom(const Span& span, int64_t lease_us, const LockRules& terms) {
   const int64_t drift =
-      lease_us / kMillion * drift_ppm + lease_us % kMillion * drift_ppm / kMillion;
-  return {Later(span.call, lease_us - drift - 1), Later(span.answer, lease_us + drift + 1)};
+      lease_us / kMillion * terms.drift_ppm + lease_us % kMillion * terms.drift_ppm / kMillion;
+  Bounds end = {Later(span.call, lease_us - drift - 1),
+                Later(span.answer, lease_us + drift + 1 + terms.grain_us)};
+  const auto standstill =
+      std::ranges::upper_bound(terms.standstills, end.latest, {}, &Span::answer);
+  if (standstill != terms.standstills.end() && standstill->call <= end.latest)
+    end.latest = standstill->answer;
+  return end;
 }
 
 // A renewal without an answer may have come to pass, and then before what it renews was over.
-Bounds LeaseEnd(const LockAttempt& attempt, int64_t drift_ppm) {
+Bounds LeaseEnd(const LockAttempt& attempt, const LockRules& terms) {
   Bounds end;
-  if (attempt.lease_us > 0) end = LeaseFrom(attempt.span, attempt.lease_us, drift_ppm);
+  if (attempt.lease_us > 0) end = LeaseFrom(attempt.span, attempt.lease_us, terms);
   int64_t last_call = kBeforeAll;
   for (const HoldingWord& renewal : attempt.renewals) {
     if (renewal.answer != WordAnswer::kDone || renewal.span.call < last_call) continue;
     last_call = renewal.span.call;
-    end = LeaseFrom(renewal.span, renewal.lease_us, drift_ppm);
+    end = LeaseFrom(renewal.span, renewal.lease_us, terms);
   }
   for (const HoldingWord& renewal : attempt.renewals) {
     if (renewal.answer != WordAnswer::kNone) continue;
     end.earliest =
-        std::min(end.earliest, LeaseFrom(renewal.span, renewal.lease_us, drift_ppm).earliest);
-    end.latest = LeaseFrom({0, end.latest}, renewal.lease_us, drift_ppm).latest;
+        std::min(end.earliest, LeaseFrom(renewal.span, renewal.lease_us, terms).earliest);
+    end.latest = LeaseFrom({0, end.latest}, renewal.lease_us, terms).latest;
   }
   return end;
 }
@@ -56,9 +62,9 @@ struct Holding {
   int64_t lives_to = kBeforeAll;  // it was there so long, at the least: the calls of what was done
 };
 
-Holding HoldingOf(const LockAttempt& attempt, int64_t drift_ppm) {
+Holding HoldingOf(const LockAttempt& attempt, const LockRules& terms) {
   Holding holding{.attempt = &attempt, .start_latest = attempt.span.answer};
-  const Bounds lease = LeaseEnd(attempt, drift_ppm);
+  const Bounds lease = LeaseEnd(attempt, terms);
   holding.ends_from = lease.earliest;
   holding.end_latest = lease.latest;
   bool is_released = false;
@@ -139,8 +145,7 @@ class LockJudge {
   LockJudge(std::span<const LockAttempt> history, const LockRules& terms)
       : history_(history), terms_(terms) {
     for (const LockAttempt& attempt : history) {
-      if (attempt.answer == LockAnswer::kGranted)
-        holdings_.push_back(HoldingOf(attempt, terms.drift_ppm));
+      if (attempt.answer == LockAnswer::kGranted) holdings_.push_back(HoldingOf(attempt, terms));
     }
     std::ranges::sort(holdings_, {}, [](const Holding& one) { return one.attempt->token; });
   }
@@ -273,7 +278,7 @@ std::vector<LockEvent> EventsOf(std::span<const LockAttempt> history, const Lock
       continue;
     }
     add(attempt.span, Kind::kGrant);
-    const Bounds lease = LeaseEnd(attempt, terms.drift_ppm);
+    const Bounds lease = LeaseEnd(attempt, terms);
     if (lease.earliest != kNever) add({lease.earliest, lease.latest}, Kind::kLeaseEnd);
     for (const HoldingWord& renewal : attempt.renewals) {
       if (renewal.answer == WordAnswer::kDone) add(renewal.span, Kind::kWord);

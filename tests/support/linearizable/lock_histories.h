@@ -53,6 +53,10 @@ struct LockAttempt {
 struct LockRules {
   int64_t capacity = 1;
   int64_t drift_ppm = 0;  // of the server's clock against true time, at most
+  int64_t grain_us = 0;   // leases may last so much longer than was asked
+  // When the server did nothing, in order: what was to end then may end with it, as what had been
+  // asked for before comes first.
+  std::vector<Span> standstills = {};
 };
 
 // What is wrong with it, as a sentence; null: nothing was found.

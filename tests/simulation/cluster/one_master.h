@@ -1,0 +1,41 @@
+// A play of one server, its clients, and all that can be done to them: it is stopped, killed, loses
+// its power, stands still; its clocks are wrong and stepped; its disk is full, slow, or fails;
+// connections are cut. Judged by what clients were answered, and nothing else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/cluster/harm.h"
+
+namespace sluice::cluster {
+
+// A machine that is booted anew knows by its wall clock alone how long it was off: where that is
+// stepped, it does not lose its power. And while its disk fails a server shows what it could not
+// write: where values are judged, it does not end before they are.
+inline constexpr uint32_t kAllOfALog = Harm::kAll & ~Harm::kWallSteps;
+inline constexpr uint32_t kNoPowerCuts = Harm::kAll & ~(Harm::kPowerCuts | Harm::kDiskTrouble);
+inline constexpr uint32_t kPowerCutsToo = kAllOfALog & ~Harm::kDiskTrouble;
+inline constexpr uint32_t kNoRestarts = Harm::kAll & ~Harm::kRestarts;
+inline constexpr uint32_t kAllWithoutALog = kPowerCutsToo;
+
+struct OneMasterKind {
+  std::vector<std::pair<std::string, std::string>> config;
+  uint32_t harm = Harm::kAll;
+  bool is_kept = true;  // see Promise
+  bool is_wild = false;
+};
+
+struct OneMasterSums {
+  size_t operations = 0;
+  size_t grants = 0;
+  size_t unknown = 0;
+};
+
+// A failure of the test where something is wrong.
+void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums);
+
+}  // namespace sluice::cluster

@@ -1,0 +1,59 @@
+// Histories of one server (one_master.h).
+#include "tests/simulation/cluster/one_master.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/random_commands.h"
+
+namespace sluice::cluster {
+namespace {
+
+constexpr uint64_t kOneMasterSeeds = 400;  // of each kind
+
+void PlayOneMasters(const OneMasterKind& kind) {
+  OneMasterSums sums;
+  RunSeeds(kOneMasterSeeds, [&](uint64_t seed) { PlayOneMaster(seed, kind, sums); });
+  EXPECT_GT(sums.grants, 0u);
+  EXPECT_GT(sums.operations, 4 * sums.unknown) << "most was answered";
+}
+
+const std::vector<std::pair<std::string, std::string>> kAlways = {{"appendonly", "yes"},
+                                                                  {"appendfsync", "always"}};
+
+TEST(OneMaster, KeepsWhatItAnswersOverRestartsAndStepsOfTheClock) {
+  PlayOneMasters({.config = kAlways, .harm = kNoPowerCuts});
+}
+
+TEST(OneMaster, KeepsWhatItAnswersOverPowerCuts) {
+  PlayOneMasters({.config = kAlways, .harm = kPowerCutsToo});
+}
+
+TEST(OneMaster, KeepsWhatItAnswersWhileItsDiskFails) {
+  PlayOneMasters({.config = kAlways, .harm = kNoRestarts});
+}
+
+TEST(OneMaster, KeepsWhatItAnswersWhereClocksRunAsTheyLike) {
+  PlayOneMasters({.config = kAlways, .harm = kPowerCutsToo, .is_wild = true});
+}
+
+TEST(OneMaster, GrantsNoLockTwiceWhateverItsDiskDoes) {
+  PlayOneMasters({.config = kAlways, .harm = kAllOfALog, .is_kept = false});
+}
+
+TEST(OneMaster, GrantsNoLockTwiceThoughItsLogLosesTheEnd) {
+  PlayOneMasters({.config = {{"appendonly", "yes"}, {"appendfsync", "everysec"}},
+                  .harm = kAllOfALog,
+                  .is_kept = false});
+}
+
+TEST(OneMaster, GrantsNoLockTwiceWithoutALog) {
+  PlayOneMasters(
+      {.config = {{"lock-restart-grace", "yes"}}, .harm = kAllWithoutALog, .is_kept = false});
+}
+
+}  // namespace
+}  // namespace sluice::cluster

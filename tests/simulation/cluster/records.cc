@@ -1,0 +1,193 @@
+// See records.h. A wrong history is made short by leaving out what may be left out: an operation
+// without which the rest is still wrong. Not all may: without a grant a refusal looks wrong, and
+// without a write its reads do.
+#include "tests/simulation/cluster/records.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "protocol/text/concat.h"
+#include "tests/support/linearizable/search.h"
+
+namespace sluice::cluster {
+namespace {
+
+constexpr int64_t kGrainUs = 3000;  // of a lease: its ms begins with the next one
+constexpr size_t kShownMax = 40;
+
+using LockAnswer = LockAttempt::Answer;
+using Complaint = std::optional<std::string>;
+
+// --- as text
+
+std::string Show(const Span& span) {
+  return Concat("[", span.call, ", ", span.answered() ? std::to_string(span.answer) : "-", "] ");
+}
+
+std::string Show(const char* what, const HoldingWord& word) {
+  const char* const answers[] = {" done", " not held", " no answer"};
+  return Concat("; ", what, " ", Show(word.span), word.lease_us / 1000, " ms",
+                answers[static_cast<int>(word.answer)]);
+}
+
+std::string Show(const LockAttempt& attempt) {
+  const char* const answers[] = {"granted, token ", "refused ", "no answer "};
+  std::string line =
+      Concat(Show(attempt.span), answers[static_cast<int>(attempt.answer)], attempt.token,
+             ", weight ", attempt.weight, ", lease ", attempt.lease_us / 1000, " ms");
+  for (const HoldingWord& word : attempt.renewals) line += Show("renewal", word);
+  for (const HoldingWord& word : attempt.releases) line += Show("release", word);
+  return line;
+}
+
+std::string Show(const RegisterOperation& operation) {
+  return Concat(Show(operation.span), operation.is_write ? "write " : "read ", operation.value);
+}
+
+std::string Show(const CounterOperation& operation) {
+  const char* const kinds[] = {"increment to ", "read ", "refused "};
+  return Concat(Show(operation.span), kinds[static_cast<int>(operation.kind)], operation.value,
+                ", token ", operation.token);
+}
+
+std::string Show(const LimitOperation& operation) {
+  const char* const answers[] = {"let through ", "refused ", "no answer "};
+  return Concat(Show(operation.span), answers[static_cast<int>(operation.answer)], operation.cost);
+}
+
+// --- shorter
+
+template <typename Operation>
+using MayGo = std::function<bool(const std::vector<Operation>& history, const Operation& one)>;
+
+template <typename Operation>
+std::string Report(const std::string& key, std::vector<Operation> history,
+                   const std::function<Complaint(const std::vector<Operation>&)>& judge,
+                   const MayGo<Operation>& may_go) {
+  for (size_t i = history.size(); i-- > 0;) {
+    if (!may_go(history, history[i])) continue;
+    std::vector<Operation> shorter = history;
+    shorter.erase(shorter.begin() + static_cast<ptrdiff_t>(i));
+    if (judge(shorter)) history = std::move(shorter);
+  }
+  std::string text = Concat(key, ": ", judge(history).value_or(""), "\n");
+  for (size_t i = 0; i < std::min(history.size(), kShownMax); ++i)
+    text += Concat("  ", i, ": ", Show(history[i]), "\n");
+  if (history.size() > kShownMax) text += Concat("  and ", history.size() - kShownMax, " more\n");
+  return text;
+}
+
+std::vector<LockAttempt> WithoutRefusals(std::vector<LockAttempt> history) {
+  std::erase_if(history, [](const LockAttempt& one) { return one.answer == LockAnswer::kRefused; });
+  return history;
+}
+
+// --- of each kind
+
+// Grants that exclude each other are wrong whatever else there is; a refusal needs all grants.
+Complaint JudgeAndReport(const std::string& key, const std::vector<LockAttempt>& history,
+                         bool are_refusals_judged,
+                         const std::function<Complaint(const std::vector<LockAttempt>&)>& judge) {
+  const std::vector<LockAttempt> grants = WithoutRefusals(history);
+  if (judge(grants))
+    return Report<LockAttempt>(key, grants, judge,
+                               [](const auto&, const LockAttempt&) { return true; });
+  if (!are_refusals_judged || !judge(history)) return std::nullopt;
+  return Report<LockAttempt>(key, history, judge, [](const auto&, const LockAttempt& one) {
+    return one.answer == LockAnswer::kRefused;
+  });
+}
+
+Complaint JudgeBySearch(const std::vector<LockAttempt>& history, const LockRules& rules) {
+  const std::vector<LockEvent> events = EventsOf(history, rules);
+  const SearchResult found = Search<LockModel>::Run(events);
+  if (found.verdict != SearchResult::Verdict::kDoesNotFit) return std::nullopt;
+  return Concat("attempt ", events[found.at].attempt, " fits no order");
+}
+
+Complaint JudgeLocks(const Records& records, const Promise& promise) {
+  LockRules rules{
+      .drift_ppm = promise.drift_ppm, .grain_us = kGrainUs, .standstills = promise.standstills};
+  for (const auto& [key, lock] : records.locks) {
+    rules.capacity = lock.capacity;
+    const Complaint complaint =
+        JudgeAndReport(key, lock.attempts, promise.is_kept,
+                       [&](const auto& history) { return JudgeLock(history, rules); });
+    if (complaint) return complaint;
+  }
+  if (!promise.is_kept) return std::nullopt;  // a key without a token is lost as any other
+  rules.capacity = 1;
+  for (const auto& [key, attempts] : records.plain_locks) {
+    const Complaint complaint = JudgeAndReport(
+        key, attempts, true, [&](const auto& history) { return JudgeBySearch(history, rules); });
+    if (complaint) return complaint;
+  }
+  return std::nullopt;
+}
+
+// A read, or a write that none shows.
+bool IsNotRead(const std::vector<RegisterOperation>& history, const RegisterOperation& one) {
+  return !one.is_write || std::ranges::none_of(history, [&](const RegisterOperation& other) {
+    return !other.is_write && other.value == one.value;
+  });
+}
+
+Complaint JudgeValues(const Records& records) {
+  for (const auto& [key, operations] : records.registers) {
+    const auto judge = [](const std::vector<RegisterOperation>& one) { return JudgeRegister(one); };
+    if (judge(operations)) return Report<RegisterOperation>(key, operations, judge, IsNotRead);
+  }
+  for (const auto& [key, operations] : records.counters) {
+    const auto judge = [](const std::vector<CounterOperation>& one) { return JudgeCounter(one); };
+    if (judge(operations))
+      return Report<CounterOperation>(key, operations, judge,
+                                      [](const auto&, const CounterOperation& one) {
+                                        return one.kind == CounterOperation::Kind::kRead;
+                                      });
+  }
+  return std::nullopt;
+}
+
+LimitBounds Drifted(LimitBounds bounds, int64_t drift_ppm) {
+  constexpr int64_t kMillion = 1'000'000;
+  bounds.period_us -= bounds.period_us * drift_ppm / kMillion + kGrainUs;
+  bounds.whole_after_us += bounds.whole_after_us * drift_ppm / kMillion + kGrainUs;
+  return bounds;
+}
+
+Complaint JudgeLimits(const Records& records, const Promise& promise) {
+  for (const auto& [key, limit] : records.limits) {
+    const LimitBounds bounds = Drifted(limit.bounds, promise.drift_ppm);
+    const auto judge = [&](const std::vector<LimitOperation>& one) {
+      return JudgeLimit(one, bounds);
+    };
+    if (judge(limit.operations))
+      return Report<LimitOperation>(key, limit.operations, judge,
+                                    [](const auto&, const LimitOperation& one) {
+                                      return one.answer == LimitOperation::Answer::kRefused;
+                                    });
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+size_t Records::operations() const {
+  size_t sum = 0;
+  for (const auto& [key, lock] : locks) sum += lock.attempts.size();
+  for (const auto& [key, attempts] : plain_locks) sum += attempts.size();
+  for (const auto& [key, operations] : registers) sum += operations.size();
+  for (const auto& [key, operations] : counters) sum += operations.size();
+  for (const auto& [key, limit] : limits) sum += limit.operations.size();
+  return sum;
+}
+
+std::optional<std::string> Judge(const Records& records, const Promise& promise) {
+  if (Complaint complaint = JudgeLocks(records, promise)) return complaint;
+  if (!promise.is_kept) return std::nullopt;
+  if (Complaint complaint = JudgeValues(records)) return complaint;
+  return JudgeLimits(records, promise);
+}
+
+}  // namespace sluice::cluster

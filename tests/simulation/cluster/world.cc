@@ -1,0 +1,73 @@
+// See world.h.
+#include "tests/simulation/cluster/world.h"
+
+#include <array>
+
+namespace sluice::cluster {
+namespace {
+
+constexpr int64_t kHourMs = 3'600'000;
+constexpr int64_t kPpm = 200;
+constexpr int64_t kWildPpm = 50'000;
+constexpr int64_t kThinkMax = 400 * kMs;
+// Errors of what was refused before it began.
+constexpr std::array kRefusals = {"LOCKGRACE", "LOADING",    "MISCONF",  "NOREPLICAS",
+                                  "READONLY",  "MASTERDOWN", "UNBLOCKED"};
+
+}  // namespace
+
+Client::Client(World& world, Machine& machine)
+    : world_(world), caller_(world.time(), world.network(), world.NewSite()) {
+  caller_.set_machine(machine);
+}
+
+void Client::Begin() { Think(); }
+
+void Client::Think() {
+  world_.time().After(world_.time().PickSpan(100, kThinkMax), [this] {
+    if (!world_.clients_rest()) Act();
+  });
+}
+
+void Client::Ask(const std::vector<std::string>& words, int64_t patience, Heard heard) {
+  const int64_t call = world_.time().now();
+  caller_.Ask(words, patience, [this, call, heard = std::move(heard)](const auto& reply) {
+    heard(reply, {call, reply ? world_.time().now() : kNever});
+    Think();
+  });
+}
+
+bool Client::WasRefused(const std::optional<Reply>& reply) const {
+  if (!reply) return !caller_.was_said();
+  if (reply->kind != Reply::Kind::kError) return false;
+  for (const char* const refusal : kRefusals) {
+    if (reply->text.starts_with(refusal)) return true;
+  }
+  return false;
+}
+
+World::World(uint64_t seed, bool is_wild) : time_(seed), is_wild_(is_wild) {}
+
+// A clock that runs at 0.95 makes a second last 1.0526.
+int64_t World::drift_ppm() const {
+  const int64_t ppm = is_wild_ ? kWildPpm : kPpm;
+  return ppm + ppm * ppm / (1'000'000 - ppm) + 1;
+}
+
+Machine& World::Add(Machine::Options options) {
+  options.site = NewSite();
+  options.unix_ms += Pick(-5 * kHourMs, 5 * kHourMs);
+  const int64_t ppm = is_wild_ ? kWildPpm : kPpm;
+  options.rate = 1 + static_cast<double>(Pick(-ppm, ppm)) / 1e6;
+  machines_.push_back(std::make_unique<Machine>(time_, network_, names_, std::move(options)));
+  return *machines_.back();
+}
+
+void World::Audit() {
+  for (const auto& machine : machines_) {
+    if (!machine->is_up()) continue;
+    EXPECT_EQ(machine->engine().Audit(), "") << machine->name();
+  }
+}
+
+}  // namespace sluice::cluster

@@ -1,0 +1,103 @@
+// World: machines, a network between them, and clients, in one thread and from one seed.
+//
+//   World world(seed);
+//   Machine& server = world.Add({.name = "a", .config = {{"appendonly", "yes"}}});
+//   server.Start();
+//   world.AddClient<LockClient>(server);
+//   world.time().RunUntil(10 * kSecond);
+//   EXPECT_EQ(Judge(world.records(), {}), std::nullopt);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/cluster/caller.h"
+#include "tests/simulation/cluster/machine.h"
+#include "tests/simulation/cluster/network.h"
+#include "tests/simulation/cluster/records.h"
+#include "tests/simulation/cluster/timeline.h"
+
+namespace sluice::cluster {
+
+class World;
+
+// A client that does one thing after the other, until the world's clients rest.
+class Client {
+ public:
+  Client(World& world, Machine& machine);
+  virtual ~Client() = default;
+  Client(const Client&) = delete;
+
+  void Begin();
+  Caller& caller() { return caller_; }
+
+ protected:
+  virtual void Act() = 0;
+  // Behind each answer: Act again, after a while.
+  void Think();
+  // Asks, and has `answered` called with the moments of call and answer; Think follows.
+  using Heard = std::function<void(const std::optional<Reply>& reply, const Span& span)>;
+  void Ask(const std::vector<std::string>& words, int64_t patience, Heard heard);
+  // Whether the answer, or its absence, says that nothing was done.
+  bool WasRefused(const std::optional<Reply>& reply) const;
+
+  World& world_;
+
+ private:
+  Caller caller_;
+};
+
+class World {
+ public:
+  // What clocks do: they run at 1 ± 0.0002, or, where time is `wild`, ± 0.05.
+  explicit World(uint64_t seed, bool is_wild = false);
+
+  Timeline& time() { return time_; }
+  Network& network() { return network_; }
+  Records& records() { return records_; }
+  int64_t drift_ppm() const;
+  int64_t Pick(int64_t low, int64_t high) { return time_.Pick(low, high); }
+  bool OneIn(int64_t n) { return time_.OneIn(n); }
+
+  // Its clocks are drawn: its site and, unless they are given, time and rate are not the caller's.
+  Machine& Add(Machine::Options options);
+  const std::vector<std::unique_ptr<Machine>>& machines() const { return machines_; }
+  MachineNames& names() { return names_; }
+
+  template <typename Kind, typename... Arguments>
+  Kind& AddClient(Machine& machine, Arguments&&... arguments) {
+    auto client = std::make_unique<Kind>(*this, machine, std::forward<Arguments>(arguments)...);
+    Kind& added = *client;
+    clients_.push_back(std::move(client));
+    added.Begin();
+    return added;
+  }
+  const std::vector<std::unique_ptr<Client>>& clients() const { return clients_; }
+  Site NewSite() { return ++last_site_; }
+  Site sites() const { return last_site_; }
+  // A number that nobody else gets.
+  int64_t NewNumber() { return ++last_number_; }
+
+  // Until there clients begin something new; then they do no more.
+  void set_clients_until(int64_t moment) { clients_until_ = moment; }
+  bool clients_rest() const { return time_.now() >= clients_until_; }
+  // All machines' invariants.
+  void Audit();
+
+ private:
+  Timeline time_;
+  Network network_{time_};
+  const bool is_wild_;
+  Records records_;
+  MachineNames names_;
+  Site last_site_ = 0;
+  int64_t last_number_ = 0;
+  int64_t clients_until_ = INT64_MAX;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+}  // namespace sluice::cluster
