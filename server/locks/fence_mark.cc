@@ -15,6 +15,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/core/planted_faults.h"
 #include "xxhash.h"
 
 namespace sluice {
@@ -204,6 +205,7 @@ void FenceMark::Write() {
                            .held_back_until_unix_ms = job_grace_unix_ms_,
                            .doubted = memory_.doubted(),
                            .is_unsure = job_unsure_};
+  if (IsPlanted(PlantedFault::kMarkBeforeFile)) tokens_.set_mark(job_mark_);
   Disk& disk = on_.config.disk();
   is_writing_ = true;
   job_ = on_.host.background().Run(

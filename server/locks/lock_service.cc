@@ -9,6 +9,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/clients/current_client.h"
+#include "server/core/planted_faults.h"
 #include "server/core/standstill.h"
 
 namespace sluice {
@@ -119,7 +120,7 @@ void LockService::Started(bool has_data, bool has_all_grants, int64_t last_unix_
   }
   left_ms = std::min(left_ms, on_.config.settings().lock_restart_grace_max);
   if (may_lack_grants || left_ms > 0) memory_.DoubtUpTo(tokens_.last());
-  if (left_ms > 0) {
+  if (left_ms > 0 && !IsPlanted(PlantedFault::kNoGrace)) {
     HoldBack(left_ms, terms);
   } else if (may_lack_grants && (memory_.size() > 0 || held_.size() > 0)) {
     NoteDoubt(0);

@@ -11,6 +11,7 @@
 
 #include "protocol/null_sink.h"
 #include "protocol/text/concat.h"
+#include "server/core/planted_faults.h"
 #include "server/log/ended_keys.h"
 #include "storage/log/held_clock.h"
 #include "storage/log/rdb_source.h"
@@ -300,7 +301,8 @@ int64_t LogLoader::ShiftMs() const {
     const int64_t passed_ms = std::max<int64_t>(0, now.ms() - clock.shift_ms() - *options_.made_ms);
     return std::clamp(last_engine_ms_ + passed_ms, int64_t{0}, kEngineMsMax) - now.ms();
   }
-  const bool same_boot = options_.boot == boot_ && boot_ != kUnknownBoot;
+  const bool same_boot =
+      options_.boot == boot_ && boot_ != kUnknownBoot && !IsPlanted(PlantedFault::kUnixDeadlines);
   const int64_t goes_on_ms = same_boot ? now.ms() - clock.shift_ms() + clock_->shift_ms
                                        : now.unix_ms() - clock_->unix_offset_ms;
   const bool has_gone_on = options_.is_live || goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/core/planted_faults.h"
 #include "server/replication/backlog_file.h"
 #include "storage/memory/heap_bytes.h"
 
@@ -163,7 +164,8 @@ void Replicas::TakeUp(const StreamPosition& loaded) {
   if (stream_.is_open()) return;  // the data were loaded anew: what replicas have goes on
   const auto kept = TakeBacklogFile(on_.config.disk(), HandOverPath(), loaded);
   ids_.Replace(std::string(loaded.id.text()));
-  if (!stream_.is_relayed() && !kept) ids_.Part(NewId(on_.host), loaded.offset);
+  const bool is_one_history = stream_.is_relayed() || kept || IsPlanted(PlantedFault::kSameHistory);
+  if (!is_one_history) ids_.Part(NewId(on_.host), loaded.offset);
   stream_.set_end(loaded.offset - static_cast<int64_t>(kept ? kept->size() : 0));
   if (stream_.is_relayed() && loaded.reading) NoteReading(*loaded.reading);
   OpenStream(kept ? std::string_view(*kept) : std::string_view());
@@ -313,7 +315,9 @@ size_t Replicas::CountWith(uint64_t turn, bool on_disk) const {
   size_t count = 0;
   ForEach([&](const Session&, const Replica& replica) {
     const int64_t acked = on_disk ? replica.synced : replica.acked;
-    count += replica.phase == ReplicaPhase::kOnline && turns_.TurnAt(acked) >= turn;
+    const bool has_it = turns_.TurnAt(acked) >= turn;
+    count +=
+        replica.phase == ReplicaPhase::kOnline && (has_it || IsPlanted(PlantedFault::kSentCounts));
   });
   return count;
 }

@@ -1,0 +1,33 @@
+// Faults that tests plant, to see that the simulations find them: each is a mistake that a server
+// with this design could have. There is none outside of the build of the tests
+// (SLUICE_PLANTED_FAULTS), where a test names the one that it wants.
+//
+//   if (IsPlanted(PlantedFault::kAnswersBeforeSync)) return last_;
+#pragma once
+
+#include <cstdint>
+
+namespace sluice {
+
+enum class PlantedFault : uint8_t {
+  kNone,
+  kUnixDeadlines,      // a log's engine time is the wall clock's, so that its steps move leases
+  kAnswersBeforeSync,  // answers leave before the disk has what they say
+  kMarkBeforeFile,     // tokens are given that no file says are reserved
+  kNoGrace,            // a start that may lack grants holds no name back
+  kSameHistory,        // after a crash the stream goes on under its id, whatever the disk has lost
+  kSentCounts,         // a replica counts as having what it was sent
+};
+
+#ifdef SLUICE_PLANTED_FAULTS
+inline namespace planting {
+inline PlantedFault planted_fault = PlantedFault::kNone;
+inline bool IsPlanted(PlantedFault fault) { return planted_fault == fault; }
+}  // namespace planting
+#else
+inline namespace not_planting {
+constexpr bool IsPlanted(PlantedFault) { return false; }
+}  // namespace not_planting
+#endif
+
+}  // namespace sluice

@@ -1,0 +1,84 @@
+// Faults that are planted (server/core/planted_faults.h), each of which the simulations must find.
+#include "server/core/planted_faults.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "tests/simulation/cluster/counted_replicas.h"
+#include "tests/simulation/cluster/harm.h"
+#include "tests/simulation/cluster/one_master.h"
+#include "tests/support/seed.h"
+
+#ifdef SLUICE_PLANTED_FAULTS
+namespace sluice::cluster {
+namespace {
+
+constexpr uint64_t kPlantedSeeds = 100;
+
+// Whether one of some seeds finds it, and how.
+void ExpectFound(PlantedFault fault, const std::function<void(uint64_t seed)>& play) {
+  planted_fault = fault;
+  testing::TestPartResultArray found;
+  uint64_t seeds = 0;
+  while (found.size() == 0 && seeds < kPlantedSeeds) {
+    testing::ScopedFakeTestPartResultReporter listens(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &found);
+    play(TestSeed(seeds++));
+  }
+  planted_fault = PlantedFault::kNone;
+  EXPECT_GT(found.size(), 0) << "not found by " << seeds << " seeds";
+  if (found.size() == 0) return;
+  testing::Test::RecordProperty("seeds", static_cast<int>(seeds));
+  std::printf("found by seed %d of them: %.200s\n", static_cast<int>(seeds),
+              found.GetTestPartResult(0).message());
+}
+
+void ExpectOneMasterFinds(PlantedFault fault, const OneMasterKind& kind) {
+  OneMasterSums sums;
+  ExpectFound(fault, [&](uint64_t seed) { PlayOneMaster(seed, kind, sums); });
+}
+
+void ExpectCountedFinds(PlantedFault fault) {
+  CountedSums sums;
+  ExpectFound(fault, [&](uint64_t seed) { PlayCounted(seed, Harm::kAll, sums); });
+}
+
+TEST(PlantedFaults, DeadlinesAsUnixTimesAreFound) {
+  ExpectOneMasterFinds(
+      PlantedFault::kUnixDeadlines,
+      {.config = {{"appendonly", "yes"}, {"appendfsync", "always"}}, .harm = kNoPowerCuts});
+}
+
+TEST(PlantedFaults, AnswersBeforeTheDiskHasThemAreFound) {
+  ExpectOneMasterFinds(
+      PlantedFault::kAnswersBeforeSync,
+      {.config = {{"appendonly", "yes"}, {"appendfsync", "always"}}, .harm = kPowerCutsToo});
+}
+
+TEST(PlantedFaults, TokensThatNoFileReservesAreFound) {
+  ExpectOneMasterFinds(
+      PlantedFault::kMarkBeforeFile,
+      {.config = {{"lock-restart-grace", "yes"}}, .harm = kAllWithoutALog, .is_kept = false});
+}
+
+TEST(PlantedFaults, AStartWithoutGraceIsFound) {
+  ExpectOneMasterFinds(
+      PlantedFault::kNoGrace,
+      {.config = {{"lock-restart-grace", "yes"}}, .harm = kAllWithoutALog, .is_kept = false});
+}
+
+TEST(PlantedFaults, OneHistoryForWhatTheDiskHasLostIsFound) {
+  ExpectCountedFinds(PlantedFault::kSameHistory);
+}
+
+TEST(PlantedFaults, ReplicasThatCountWithWhatTheyWereSentAreFound) {
+  ExpectCountedFinds(PlantedFault::kSentCounts);
+}
+
+}  // namespace
+}  // namespace sluice::cluster
+#endif
