@@ -79,6 +79,21 @@ TEST_F(ReplicasTest, OneThatComesBackGoesOnWhereItWas) {
   EXPECT_EQ(Field("sync_partial_err"), "1");
 }
 
+TEST_F(ReplicasTest, OneThatComesBackLacksWhatOthersHave) {
+  TestClient& first = OnlineReplica();
+  Run({"SET", "k", "1"});
+  const int64_t had = end();
+  Run({"SET", "k", "2"});
+  Acknowledge(first, end());
+  TestClient& back = NewReplica();
+  Sync(back, id(), std::to_string(had + 1));
+  client().Send({"WAIT", "2", "1"});
+  AdvanceTime(1);
+  EXPECT_EQ(client().Next()->ToText(), ":1");
+  Acknowledge(back, end());
+  EXPECT_EQ(Run({"WAIT", "2", "1"}).ToText(), ":2");
+}
+
 TEST_F(ReplicasTest, AnswersNothingToAReplica) {
   TestClient& replica = OnlineReplica();
   replica.SendBytes(Request({"PING"}));
