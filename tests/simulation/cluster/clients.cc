@@ -83,7 +83,7 @@ void LockClient::Acquire() {
   const std::string owner = Concat("o", world_.NewNumber());
   std::vector<std::string> words = {"LOCK.ACQUIRE", kind.key, owner, "LEASE",
                                     std::to_string(lease_ms)};
-  // Who waits keeps others out, though there is room: judges of counts do not know.
+  // A waiter keeps others out, though there is room: judges of counts do not know.
   if (kind.capacity == 1 && world_.OneIn(2))
     words.insert(words.end(), {"WAIT", std::to_string(world_.Pick(1, kWaitMsMax))});
   const std::vector<std::string> mode = ModeOf(kind, weight);
@@ -189,7 +189,8 @@ void PlainLockClient::Acquire() {
       [this, key, lease_ms](const auto& reply, const Span& span) {
         if (WasRefused(reply)) return;
         EXPECT_FALSE(Is(reply, "")) << reply->text;
-        LockAttempt attempt{.span = span, .lease_us = lease_ms * kMs};
+        // A key's time counts from the ms in which it is written, as Redis's does.
+        LockAttempt attempt{.span = span, .lease_us = (lease_ms - 1) * kMs};
         const bool is_granted = reply && reply->kind == Reply::Kind::kStatus;
         if (reply) attempt.answer = LockAttempt::Answer::kRefused;
         if (is_granted) attempt.answer = LockAttempt::Answer::kGranted;

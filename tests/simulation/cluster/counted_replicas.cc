@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "tests/simulation/cluster/clients.h"
 #include "tests/simulation/cluster/harm.h"
 #include "tests/simulation/cluster/stream_follower.h"
@@ -53,8 +54,17 @@ class WaitClient final : public Client {
   void Check(int64_t said) {
     int64_t have = 0;
     for (const auto& follower : followers_) have += follower->Has(written_, written_at_) ? 1 : 0;
-    EXPECT_LE(said, have) << "of value " << written_;
+    EXPECT_LE(said, have) << "have value " << written_ << " of " << written_at_ / kMs << " ms at "
+                          << world_.time().now() / kMs << " ms: " << ShowFollowers();
     counted_ += static_cast<int>(said);
+  }
+
+  std::string ShowFollowers() const {
+    std::string text;
+    for (const auto& follower : followers_)
+      text +=
+          Concat("\n", follower->Show(), follower->Has(written_, written_at_) ? "" : ": not it");
+    return text;
   }
 
   const Followers& followers_;

@@ -9,7 +9,7 @@
 namespace sluice::cluster {
 namespace {
 
-constexpr uint64_t kCountedSeeds = 400;
+constexpr uint64_t kCountedSeeds = 300;
 
 TEST(CountedReplicas, HaveWhatWaitSaysAndOneHistory) {
   CountedSums sums;

@@ -38,8 +38,9 @@ void Harm::Act() {
   if (world_.time().now() >= until_) return End();
   const auto& machines = world_.machines();
   Machine& machine = *machines[static_cast<size_t>(world_.Pick(0, std::ssize(machines) - 1))];
-  const Row& row = kRows[world_.Pick(0, std::ssize(kRows) - 1)];
-  if (kinds_ & row.kind) (this->*row.act)(machine);
+  const Row* row = nullptr;
+  while (!row || !(kinds_ & row->kind)) row = &kRows[world_.Pick(0, std::ssize(kRows) - 1)];
+  (this->*row->act)(machine);
   // A start may have failed, as its disk was full.
   for (const auto& one : machines) {
     if (!one->is_up() && world_.OneIn(4)) one->Start();
@@ -109,15 +110,21 @@ void Harm::SlowDown(Machine& machine) {
   Heal(kDiskTroubleMax, [&machine] { machine.set_aside_max(kMs); });
 }
 
-// Of any two sites, one way or both.
+// Between any site and this one, one way or both.
 void Harm::CutLink(Machine& machine) {
   const Site other = static_cast<Site>(world_.Pick(1, world_.sites()));
+  if (other == machine.site()) return;
   const bool comes = world_.OneIn(2);
   const bool goes = !comes || world_.OneIn(2);
   const auto cut = [&](Site from, Site to) {
-    world_.time().Tell(Concat("nothing comes from site ", from, " to site ", to));
+    world_.time().Tell(
+        Concat("nothing comes from ", world_.NameOf(from), " to ", world_.NameOf(to)));
     world_.network().Cut(from, to);
-    Heal(kCutMax, [this, from, to] { world_.network().Heal(from, to); });
+    Heal(kCutMax, [this, from, to] {
+      world_.time().Tell(Concat("the way from ", world_.NameOf(from), " to ", world_.NameOf(to),
+                                " is open again"));
+      world_.network().Heal(from, to);
+    });
   };
   if (comes) cut(other, machine.site());
   if (goes) cut(machine.site(), other);

@@ -27,6 +27,7 @@ class Harm {
     kDiskTrouble = kFullDisks | kFailingSyncs,
     kRestarts = kStops | kKills | kPowerCuts,
   };
+  // Requires: some kind.
   Harm(World& world, uint32_t kinds) : world_(world), kinds_(kinds) {}
 
   // From now on, about so often, until then.

@@ -301,7 +301,7 @@ bool Machine::TakeAttempt(LinkListener& listener) {
   return std::erase(process_->opening, &listener) > 0;
 }
 
-// What becomes of an attempt is told between two turns.
+// The end of an attempt is told between two turns.
 void Machine::FailLink(LinkListener& listener, const std::string& why) {
   process_->tasks.push_back([this, &listener, why] {
     if (TakeAttempt(listener)) process_->engine.engine().LinkFailed(listener, why);

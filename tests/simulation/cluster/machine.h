@@ -4,7 +4,7 @@
 //
 // Everything that comes waits until the next turn: bytes of its connections, links that have
 // opened, and jobs aside that are done. A turn is planned when something comes, and when the engine
-// has work (Engine::NextWork). What the engine says in a turn leaves at its end.
+// has work (Engine::NextWork). The engine's words of a turn leave at its end.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class Machine final : private EngineNetwork {
     int64_t unix_ms = 1'700'000'000'000;  // its wall clock at its boot
     double rate = 1;                      // of its steady clock against true time
   };
-  // What they are given must outlive it.
+  // Time, network and names must outlive it.
   Machine(Timeline& time, Network& network, MachineNames& names, Options options);
   ~Machine() override;
 
@@ -65,6 +65,8 @@ class Machine final : private EngineNetwork {
   const std::string& name() const { return options_.name; }
   Site site() const { return options_.site; }
   TestEngine& engine();  // requires: is_up
+  // Brings the engine's clock to the present, as each turn does. Requires: is_up.
+  void PassTime();
   // Spans in which it ran no turn, however much there was to do: pauses, and from the end of a
   // process to the first turn of the next one that has loaded.
   const std::vector<Span>& standstills() const { return standstills_; }
@@ -77,7 +79,7 @@ class Machine final : private EngineNetwork {
   class Session;
   struct Process;
 
-  // Of TestEngine, as a Host.
+  // TestEngine asks this as a Host.
   Fault Open(TestEngine& from, const LinkTarget& target, LinkListener& listener) override;
   void GiveUp(LinkListener& listener) override;
   void Forget(const TestEngine&) override {}
@@ -86,7 +88,6 @@ class Machine final : private EngineNetwork {
   bool TakeAttempt(LinkListener& listener);
 
   int64_t local_us() const;
-  void PassTime();
   void PlanTurn(int64_t moment);
   void Turn();
   void TakeArrivals();

@@ -18,6 +18,7 @@ constexpr int64_t kOneMasterEnd = 30 * kSecond;
 void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums) {
   World world(seed, kind.is_wild);
   Machine& server = world.Add({.name = "server", .config = kind.config});
+  server.set_aside_max(kind.aside_max);
   server.Start();
   for (int i = 0; i < 4; ++i) world.AddClient<LockClient>(server);
   for (int i = 0; i < 2; ++i) world.AddClient<PlainLockClient>(server);
@@ -30,9 +31,9 @@ void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums
   world.Audit();
   EXPECT_TRUE(server.is_up());
   const Promise promise{
-      .drift_ppm = world.drift_ppm(), .is_kept = kind.is_kept, .standstills = server.standstills()};
-  if (const auto complaint = Judge(world.records(), promise))
-    ADD_FAILURE() << *complaint << "what was done:\n" << world.time().Told();
+      .drift_ppm = world.drift_ppm(), .kept = kind.kept, .standstills = server.standstills()};
+  if (const auto complaint = Judge(world.records(), promise)) ADD_FAILURE() << *complaint;
+  if (testing::Test::HasFailure()) ADD_FAILURE() << "what was done:\n" << world.time().Told();
   sums.operations += world.records().operations();
   for (const auto& [key, lock] : world.records().locks) {
     for (const LockAttempt& attempt : lock.attempts) {

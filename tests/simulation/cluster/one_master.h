@@ -10,23 +10,28 @@
 #include <vector>
 
 #include "tests/simulation/cluster/harm.h"
+#include "tests/simulation/cluster/records.h"
 
 namespace sluice::cluster {
 
 // A machine that is booted anew knows by its wall clock alone how long it was off: where that is
 // stepped, it does not lose its power. And while its disk fails a server shows what it could not
 // write: where values are judged, it does not end before they are.
-inline constexpr uint32_t kAllOfALog = Harm::kAll & ~Harm::kWallSteps;
 inline constexpr uint32_t kNoPowerCuts = Harm::kAll & ~(Harm::kPowerCuts | Harm::kDiskTrouble);
-inline constexpr uint32_t kPowerCutsToo = kAllOfALog & ~Harm::kDiskTrouble;
+inline constexpr uint32_t kPowerCutsToo = Harm::kAll & ~(Harm::kWallSteps | Harm::kDiskTrouble);
 inline constexpr uint32_t kNoRestarts = Harm::kAll & ~Harm::kRestarts;
 inline constexpr uint32_t kAllWithoutALog = kPowerCutsToo;
+// After a sync that failed, where there was no room to write the data anew before the power went, a
+// log has holes, and is refused.
+inline constexpr uint32_t kKillsAndDiskTrouble =
+    Harm::kAll & ~(Harm::kWallSteps | Harm::kPowerCuts);
 
 struct OneMasterKind {
   std::vector<std::pair<std::string, std::string>> config;
   uint32_t harm = Harm::kAll;
-  bool is_kept = true;  // see Promise
+  Promise::Kept kept = Promise::Kept::kAll;
   bool is_wild = false;
+  int64_t aside_max = kMs;  // see Machine
 };
 
 struct OneMasterSums {

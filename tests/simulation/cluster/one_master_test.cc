@@ -12,7 +12,7 @@
 namespace sluice::cluster {
 namespace {
 
-constexpr uint64_t kOneMasterSeeds = 400;  // of each kind
+constexpr uint64_t kOneMasterSeeds = 200;  // of each kind
 
 void PlayOneMasters(const OneMasterKind& kind) {
   OneMasterSums sums;
@@ -41,18 +41,23 @@ TEST(OneMaster, KeepsWhatItAnswersWhereClocksRunAsTheyLike) {
 }
 
 TEST(OneMaster, GrantsNoLockTwiceWhateverItsDiskDoes) {
-  PlayOneMasters({.config = kAlways, .harm = kAllOfALog, .is_kept = false});
+  PlayOneMasters({.config = kAlways, .harm = kKillsAndDiskTrouble, .kept = Promise::Kept::kGrants});
 }
 
 TEST(OneMaster, GrantsNoLockTwiceThoughItsLogLosesTheEnd) {
   PlayOneMasters({.config = {{"appendonly", "yes"}, {"appendfsync", "everysec"}},
-                  .harm = kAllOfALog,
-                  .is_kept = false});
+                  .harm = kPowerCutsToo,
+                  .kept = Promise::Kept::kGrants});
 }
 
 TEST(OneMaster, GrantsNoLockTwiceWithoutALog) {
-  PlayOneMasters(
-      {.config = {{"lock-restart-grace", "yes"}}, .harm = kAllWithoutALog, .is_kept = false});
+  PlayOneMasters({.config = {{"lock-restart-grace", "yes"}},
+                  .harm = kAllWithoutALog,
+                  .kept = Promise::Kept::kGrants});
+}
+
+TEST(OneMaster, GivesTokensInOrderWhateverElseIsLost) {
+  PlayOneMasters({.harm = Harm::kAll & ~Harm::kDiskTrouble, .kept = Promise::Kept::kTokens});
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace sluice::cluster {
 namespace {
 
-constexpr int64_t kGrainUs = 3000;  // of a lease: its ms begins with the next one
+constexpr int64_t kGrainUs = 4000;  // of a lease: its ms begins with the next one
 constexpr size_t kShownMax = 40;
 
 using LockAnswer = LockAttempt::Answer;
@@ -106,17 +106,37 @@ Complaint JudgeBySearch(const std::vector<LockAttempt>& history, const LockRules
   return Concat("attempt ", events[found.at].attempt, " fits no order");
 }
 
+// Tokens grow over all locks: none that was asked for behind an answer is below that one's.
+Complaint JudgeTokens(const Records& records) {
+  std::vector<LockAttempt> grants;
+  for (const auto& [key, lock] : records.locks) {
+    for (const LockAttempt& attempt : lock.attempts) {
+      if (attempt.answer == LockAnswer::kGranted) grants.push_back(attempt);
+    }
+  }
+  std::ranges::sort(grants, {}, &LockAttempt::token);
+  const LockAttempt* latest = nullptr;  // by its call, of those with smaller tokens
+  for (const LockAttempt& grant : grants) {
+    const bool is_wrong = latest && grant.span.answer < latest->span.call;
+    const bool is_twice = &grant != grants.data() && (&grant - 1)->token == grant.token;
+    if (is_twice) return Concat("token twice:\n  ", Show(*(&grant - 1)), "\n  ", Show(grant), "\n");
+    if (is_wrong) return Concat("tokens fall:\n  ", Show(grant), "\n  ", Show(*latest), "\n");
+    if (!latest || grant.span.call > latest->span.call) latest = &grant;
+  }
+  return std::nullopt;
+}
+
 Complaint JudgeLocks(const Records& records, const Promise& promise) {
   LockRules rules{
       .drift_ppm = promise.drift_ppm, .grain_us = kGrainUs, .standstills = promise.standstills};
   for (const auto& [key, lock] : records.locks) {
     rules.capacity = lock.capacity;
     const Complaint complaint =
-        JudgeAndReport(key, lock.attempts, promise.is_kept,
+        JudgeAndReport(key, lock.attempts, promise.kept == Promise::Kept::kAll,
                        [&](const auto& history) { return JudgeLock(history, rules); });
     if (complaint) return complaint;
   }
-  if (!promise.is_kept) return std::nullopt;  // a key without a token is lost as any other
+  if (promise.kept != Promise::Kept::kAll) return std::nullopt;  // a key is lost as any other
   rules.capacity = 1;
   for (const auto& [key, attempts] : records.plain_locks) {
     const Complaint complaint = JudgeAndReport(
@@ -184,8 +204,10 @@ size_t Records::operations() const {
 }
 
 std::optional<std::string> Judge(const Records& records, const Promise& promise) {
+  if (Complaint complaint = JudgeTokens(records)) return complaint;
+  if (promise.kept == Promise::Kept::kTokens) return std::nullopt;
   if (Complaint complaint = JudgeLocks(records, promise)) return complaint;
-  if (!promise.is_kept) return std::nullopt;
+  if (promise.kept != Promise::Kept::kAll) return std::nullopt;
   if (Complaint complaint = JudgeValues(records)) return complaint;
   return JudgeLimits(records, promise);
 }

@@ -1,7 +1,7 @@
 // Records: what the clients of a world have seen, and nothing else: of each operation the moments
 // of call and answer in true time, and the answer, or none. They are judged by
-// tests/support/linearizable. What was refused before it began (-LOADING, -MISCONF, -LOCKGRACE ...)
-// is in no record.
+// tests/support/linearizable. A request that was refused before it began (-LOADING, -MISCONF,
+// -LOCKGRACE ...) is in no record.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +37,21 @@ struct Records {
   size_t operations() const;
 };
 
-// What the servers promise of them.
+// The promises of the servers.
 struct Promise {
   int64_t drift_ppm = 0;
-  // Whatever was answered is kept. Else only grants of locks with tokens are judged: values may be
-  // lost, and so may a release, so that a refusal proves nothing.
-  bool is_kept = true;
+  // How much of what was answered is kept over the end of a server.
+  enum class Kept : uint8_t {
+    kAll,
+    kGrants,  // of locks with tokens: values may be lost, and releases, so that refusals prove
+              // nothing
+    kTokens,  // not even those; but no token is given twice, or behind a larger one
+  };
+  Kept kept = Kept::kAll;
   std::vector<Span> standstills;
 };
 
-// What is wrong, with the shortest part of the history that shows it; null: nothing was found.
+// The fault, with the shortest part of the history that shows it; null: none was found.
 std::optional<std::string> Judge(const Records& records, const Promise& promise);
 
 }  // namespace sluice::cluster

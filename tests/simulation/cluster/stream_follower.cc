@@ -52,6 +52,11 @@ void StreamFollower::Begin() {
   world_.time().After(kAcknowledgeEvery, [this] { Acknowledge(); });
 }
 
+std::string StreamFollower::Show() const {
+  return Concat("replica at site ", site_, ": history ", id_, ", offset ", offset_, ", stage ",
+                static_cast<int>(stage_), ", image of ", image_of_ / kMs, " ms");
+}
+
 // --- the link
 
 void StreamFollower::Connect() {

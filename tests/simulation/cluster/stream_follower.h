@@ -1,5 +1,5 @@
 // StreamFollower: a replica without an engine. It speaks the protocol, keeps the stream's bytes and
-// what they say of registers (SET), and acknowledges late. What it is sent is held against what
+// what they say of registers (SET), and acknowledges late. Its bytes are held against those that
 // others were sent:
 //
 //   one history (id) has one byte at each offset, whoever is sent it, and when
@@ -46,9 +46,10 @@ class StreamFollower final : public End {
   // The last value of each register that was written behind its image.
   const std::map<std::string, std::string>& registers() const { return registers_; }
   const Counts& counts() const { return counts_; }
+  std::string Show() const;  // for readers: where it is
 
  private:
-  // What comes next on the link.
+  // The next thing to come on the link.
   enum class Stage : uint8_t { kNothing, kPort, kAbilities, kResync, kImage, kStream };
 
   void Arrived(std::string_view bytes) override;

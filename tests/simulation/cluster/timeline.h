@@ -33,7 +33,7 @@ class Timeline {
   // Runs all events up to there.
   void RunUntil(int64_t moment);
 
-  // What has been done to whom, for who reads about a failure.
+  // Notes what was done to whom, for the reader of a failure.
   void Tell(const std::string& what);
   // The last lines of it, each with its moment.
   std::string Told() const;

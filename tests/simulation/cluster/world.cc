@@ -3,10 +3,11 @@
 
 #include <array>
 
+#include "protocol/text/concat.h"
+
 namespace sluice::cluster {
 namespace {
 
-constexpr int64_t kHourMs = 3'600'000;
 constexpr int64_t kPpm = 200;
 constexpr int64_t kWildPpm = 50'000;
 constexpr int64_t kThinkMax = 400 * kMs;
@@ -46,7 +47,8 @@ bool Client::WasRefused(const std::optional<Reply>& reply) const {
   return false;
 }
 
-World::World(uint64_t seed, bool is_wild) : time_(seed), is_wild_(is_wild) {}
+World::World(uint64_t seed, bool is_wild, int64_t skew_ms)
+    : time_(seed), is_wild_(is_wild), skew_ms_(skew_ms) {}
 
 // A clock that runs at 0.95 makes a second last 1.0526.
 int64_t World::drift_ppm() const {
@@ -56,11 +58,18 @@ int64_t World::drift_ppm() const {
 
 Machine& World::Add(Machine::Options options) {
   options.site = NewSite();
-  options.unix_ms += Pick(-5 * kHourMs, 5 * kHourMs);
+  options.unix_ms += Pick(-skew_ms_, skew_ms_);
   const int64_t ppm = is_wild_ ? kWildPpm : kPpm;
   options.rate = 1 + static_cast<double>(Pick(-ppm, ppm)) / 1e6;
   machines_.push_back(std::make_unique<Machine>(time_, network_, names_, std::move(options)));
   return *machines_.back();
+}
+
+std::string World::NameOf(Site site) const {
+  for (const auto& machine : machines_) {
+    if (machine->site() == site) return machine->name();
+  }
+  return Concat("the client at site ", site);
 }
 
 void World::Audit() {

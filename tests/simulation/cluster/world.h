@@ -52,8 +52,10 @@ class Client {
 
 class World {
  public:
-  // What clocks do: they run at 1 ± 0.0002, or, where time is `wild`, ± 0.05.
-  explicit World(uint64_t seed, bool is_wild = false);
+  static constexpr int64_t kSkewMs = 5 * 3'600'000;
+  // Clocks run at 1 ± 0.0002, or, where time is `wild`, ± 0.05.
+  // Their wall clocks are wrong by hours, or by up to `skew_ms`.
+  explicit World(uint64_t seed, bool is_wild = false, int64_t skew_ms = kSkewMs);
 
   Timeline& time() { return time_; }
   Network& network() { return network_; }
@@ -78,6 +80,7 @@ class World {
   const std::vector<std::unique_ptr<Client>>& clients() const { return clients_; }
   Site NewSite() { return ++last_site_; }
   Site sites() const { return last_site_; }
+  std::string NameOf(Site site) const;  // for readers
   // A number that nobody else gets.
   int64_t NewNumber() { return ++last_number_; }
 
@@ -91,6 +94,7 @@ class World {
   Timeline time_;
   Network network_{time_};
   const bool is_wild_;
+  const int64_t skew_ms_;
   Records records_;
   MachineNames names_;
   Site last_site_ = 0;
