@@ -213,7 +213,7 @@ TEST_F(HolderCrowd, OfWaitersCountsAsUsedMemory) {
   EXPECT_GT(service().queue().MemoryBytes(), 0u);  // of lines and owners; waits are their clients'
   EXPECT_GT(server_.engine().UsedMemory(), before + 100u * 2000);
   server_.AdvanceTime(100);
-  EXPECT_EQ(service().queue().MemoryBytes(), 0u);
+  EXPECT_LT(service().queue().MemoryBytes(), 100u * 300);  // free slots of tables
 }
 
 }  // namespace
