@@ -72,7 +72,8 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .locks = locks_,
               .requests = uses.requests,
               .changes = uses.changes,
-              .cancelled = [this] { SettleUnlessInside(); }}),
+              .cancelled = [this] { SettleUnlessInside(); }},
+             hash_keys.Next()),
       locks_(held_, recorder_, waits_, tokens_, memory_, hash_keys.Next(), &meter_),
       answers_left_(kAnswersPerTurn) {
   retry_.fired = [](TimerTask& task) {

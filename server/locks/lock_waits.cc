@@ -25,15 +25,20 @@ void LockWaits::Block(CommandCall& call, uint64_t wait_id, int64_t deadline_ms) 
   }
 }
 
+void LockWaits::CountInVain(const LockNames& names, LockWaitInVain why) {
+  statistics_.CountInVain(names, why);
+  for (const LockName& name : names) vain_.Count(name, on_.clock.now());
+}
+
 void LockWaits::CountDeadlock(const OpenLocks& asked) {
   LockNames names;
   for (const OpenLock& lock : asked) names.emplace_back(lock.name());
-  statistics_.CountInVain(names, LockWaitInVain::kDeadlock);
+  CountInVain(names, LockWaitInVain::kDeadlock);
 }
 
 void LockWaits::WaitCancelled(uint64_t wait_id, WaitEnd end) {
   if (const LockWait* const wait = on_.locks.queue().Find(wait_id))
-    statistics_.CountInVain(wait->request.names, InVainBy(end));
+    CountInVain(wait->request.names, InVainBy(end));
   cancelled_.push_back(wait_id);
   on_.flags.Raise(SlowPathFlags::kServe);
   on_.cancelled();
@@ -55,7 +60,7 @@ void LockWaits::Refuse(int& answers_left) {
     --answers_left;
     const LockWait& wait = line->all.begin()->second->wait;
     const uint64_t id = wait.id;
-    statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
+    CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
     if (Session* session = FindConnection(on_.clients, wait.client)) {
       on_.blocked_clients.Finish(*session,
                                  [](ReplySink& reply) { reply.Error(ErrorCode::kWrongType); });
@@ -85,14 +90,14 @@ void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
 
 // As when its time is over.
 void LockWaits::WaitReplaced(const LockWait& wait) {
-  statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
+  CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   on_.blocked_clients.Finish(*session, [](ReplySink& reply) { reply.NullArray(); });
 }
 
 void LockWaits::HoldLost(const LockWait& wait) {
-  statistics_.CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
+  CountInVain(wait.request.names, LockWaitInVain::kTurnedAway);
   Session* const session = FindConnection(on_.clients, wait.client);
   if (!session) return;
   on_.blocked_clients.Finish(*session, [](ReplySink& reply) { reply.Error(kNotHeld); });

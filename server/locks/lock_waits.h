@@ -18,6 +18,7 @@
 #include "server/limits/request_ids.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_wait_statistics.h"
+#include "server/locks/vain_waits.h"
 #include "server/waiting/blocked_clients.h"
 #include "storage/locks/locks.h"
 
@@ -39,7 +40,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
     const ChangeRecorder changes;
     std::function<void()> cancelled;  // called when a wait has been noted as over
   };
-  explicit LockWaits(Uses uses) : on_(std::move(uses)) {}
+  LockWaits(Uses uses, const SipKey& key) : on_(std::move(uses)), vain_(key) {}
 
   // Blocks the client of a request that Acquire has queued.
   void Block(CommandCall& call, uint64_t wait_id, int64_t deadline_ms);
@@ -47,6 +48,8 @@ class LockWaits final : public WaitOwner, public LockCallers {
   // A request that would have waited was refused, as it would have waited for itself.
   void CountDeadlock(const OpenLocks& asked);
   LockWaitStatistics& statistics() { return statistics_; }
+  // Requests that have waited for this lock in vain, in the last hour.
+  int64_t InVain(LockNameView name) const { return vain_.LastHour(name, on_.clock.now()); }
   const LockWaitStatistics& statistics() const { return statistics_; }
 
   bool any_cancelled() const { return !cancelled_.empty(); }
@@ -67,10 +70,13 @@ class LockWaits final : public WaitOwner, public LockCallers {
   void SessionBound(uint64_t session) override;
 
  private:
+  void CountInVain(const LockNames& names, LockWaitInVain why);
+
   const Uses on_;
   std::vector<uint64_t> cancelled_;
   std::set<LockName> taken_;
   LockWaitStatistics statistics_;
+  VainWaits vain_;
 };
 
 }  // namespace sluice

@@ -5,7 +5,8 @@
 // held, and FENCED asks it.
 //
 //   command         answer
-//   LOCK.INFO       mode, permits, token, holders, waiters; nothing for a free lock without waiters
+//   LOCK.INFO       mode, permits, token, holders, waiters, longest_wait_ms, in_vain_last_hour;
+//                   nothing for a free lock without waiters
 //   LOCK.WAITERS    owner, client_id, waited_ms, left_ms, priority of each
 //   LOCK.LIST       a cursor, and names of locks of the client's database; with WAITED of those
 //                   that are waited for
@@ -67,11 +68,20 @@ void ReplyHolder(CommandCall& call, const LockHolder& holder) {
   fields.At("label").Bulk(holder.label());
 }
 
-// A free lock that is waited for is shown too (a hand-over is due). O(holders), in one piece. A
+// Not the first in line where some have a priority.
+int64_t LongestWaitMs(const WaitQueue::Line* line, const Now& now) {
+  int64_t since_ms = now.ms();
+  if (!line) return 0;
+  for (const auto& [place, queued] : line->all)
+    since_ms = std::min(since_ms, queued->wait.since_ms);
+  return now.ms() - since_ms;
+}
+
+// A free lock that is waited for is shown too (a hand-over is due). All in one piece. A
 // lock held back after a restart shows no holders, as it is not known whether there are any.
 //   LOCK.INFO free  → []
 // After `LOCK.ACQUIRE pool alice LEASE 30000 PERMITS 2 OF 3`:
-//   LOCK.INFO pool  → ["permits", 3, TOKEN, [["alice", TOKEN, 2, 1, 30000, 0, 0, ""]], 0]
+//   LOCK.INFO pool  → ["permits", 3, TOKEN, [["alice", TOKEN, 2, 1, 30000, 0, 0, ""]], 0, 0, 0]
 void Info(CommandCall& call) {
   std::optional<OpenLock> open = Look(call);
   if (!open) return;
@@ -83,7 +93,7 @@ void Info(CommandCall& call) {
   const bool held = lock && !lock->empty();
   // Only there do permits of the whole say something.
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
-  ReplyFields fields(call.reply, 5);
+  ReplyFields fields(call.reply, 7);
   fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
   fields.Integer("permits", semaphore ? lock->permits_of() : 0);
   fields.Integer("token", lock ? lock->newest_token() : 0);
@@ -92,6 +102,8 @@ void Info(CommandCall& call) {
     for (const LockHolder& holder : lock->holders()) ReplyHolder(call, holder);
   }
   fields.Integer("waiters", static_cast<int64_t>(waiters));
+  fields.Integer("longest_wait_ms", LongestWaitMs(queue.LineOf(open->name()), call.now));
+  fields.Integer("in_vain_last_hour", call.part<LockService>().waits().InVain(open->name()));
 }
 
 // In the order in which they would go, whatever their mode. O(waiters) in one piece.
@@ -211,9 +223,9 @@ constexpr CommandRow kLockViewsRows[] = {
      .run = Info,
      .group = "lock",
      .since = "0.1.0",
-     .complexity = "O(N) where N is the number of holders",
+     .complexity = "O(N) where N is the number of holders and waiters",
      .usage = "key",
-     .summary = "Mode, permits, newest token, holders and number of waiters of a lock."},
+     .summary = "Mode, permits, newest token, holders and waiters of a lock, and how they fare."},
     {.name = "LOCK.LIST",
      .arity = -2,
      .flags = kReadOnly,
