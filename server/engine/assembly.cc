@@ -195,7 +195,6 @@ void Assembly::TimeShifted(int64_t ms) {
   following.TimeShifted(ms);
   failover.TimeShifted(ms);
   defragmenter.TimeShifted(ms);
-  request_ids.memory().Shift(ms);
   facts.TimeShifted(ms);
   if (wheel.now_ms() > clock.now().ms() + kWheelAheadMsMax) wheel.TurnBack(clock.now().ms());
   standstill.TimeShifted(ms);

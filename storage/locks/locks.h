@@ -290,6 +290,7 @@ class Locks {
   AcquireResult WaitInPlaceOf(const LockWait& former, absl::Span<OpenLock> locks,
                               LockRequest request, const WaitTerms& terms, const Now& now);
   bool ClosesCircle(uint64_t wait_id, const Now& now);
+  bool WouldWaitForItself(absl::Span<OpenLock> locks, LockRequest request, const Now& now);
   bool ClosesCircleWhereItStands(uint64_t wait_id, bool entangled, const Now& now);
   TokenCheck Check(OpenLock& lock, int64_t token, const Now& now);
   static bool HoldsUntil(const Lock& lock, int64_t token, const Now& until);

@@ -19,10 +19,25 @@ AcquireResult Locks::Upgrade(OpenLock& open, std::string_view owner, const WaitT
     return {AcquireOutcome::kGranted, {{holder->token, holder->LeaseLeftMs(now), holder->holds}}};
   const absl::Span<OpenLock> locks(&open, 1);
   LockRequest request{.owner = std::string(owner), .upgrades = true};
-  if (queue_.ObstacleOf(request, locks, now.ms()) == WaitQueue::Obstacle::kNone)
-    return Grant(locks, request, now);
+  const bool fits = queue_.ObstacleOf(request, locks, now.ms()) == WaitQueue::Obstacle::kNone;
+  if (fits && !WouldWaitForItself(locks, request, now)) return Grant(locks, request, now);
+  if (fits) return {AcquireOutcome::kDeadlock};
   if (wait.wait_ms == 0) return {AcquireOutcome::kRefused};
   return Wait(locks, std::move(request), wait, false, now);
+}
+
+// A reader that is alone keeps no readers from the lock; as the writer it does. So those that stand in
+// line, and wait for other locks besides, come to wait for it, as if it stood ahead of them.
+bool Locks::WouldWaitForItself(absl::Span<OpenLock> locks, LockRequest request, const Now& now) {
+  const WaitQueue::Owner* const owner = queue_.FindOwner(request.owner);
+  if (owner == nullptr || owner->waits.empty()) return false;
+  if (queue_.LineOf(locks.front().name()) == nullptr) return false;
+  request.names.emplace_back(locks.front().name());
+  const uint64_t id = queue_.Add(std::move(request), locks, 0, now.ms(), now.ms());
+  const bool would = ClosesCircle(id, now);
+  queue_.Remove(id, locks);
+  counts_.deadlocks += would;
+  return would;
 }
 
 AcquireResult Locks::Downgrade(OpenLock& open, std::string_view owner, const Now& now) {

@@ -46,8 +46,8 @@ std::string RequestIdOf(std::string_view id) {
   return text;
 }
 
-// Behind it stand the bytes of the id, then when it is over (engine ms, as of no shift), for how
-// long it was kept, and the values.
+// Behind it stand the bytes of the id, then when it is over (engine ms), for how long it was kept, and
+// the values.
 struct [[gnu::packed]] RequestMemory::Record {
   Record* next = nullptr;
   uint64_t fingerprint = 0;
@@ -77,7 +77,7 @@ RequestMemory::~RequestMemory() {
 RequestMemory::Answer RequestMemory::AnswerOf(const Record& record) const {
   const uint8_t* at = record.numbers();
   const uint8_t* const end = at + record.number_bytes;
-  Answer answer{.fingerprint = record.fingerprint, .at_ms = TakeVarint(at) + shift_ms_};
+  Answer answer{.fingerprint = record.fingerprint, .at_ms = TakeVarint(at)};
   answer.for_ms = TakeVarint(at);
   answer.at_ms -= answer.for_ms;
   while (at < end) answer.values.push_back(TakeVarint(at));
@@ -86,7 +86,7 @@ RequestMemory::Answer RequestMemory::AnswerOf(const Record& record) const {
 
 bool RequestMemory::IsOver(const Record& record, const Now& now) const {
   const uint8_t* at = record.numbers();
-  return now.ms() >= TakeVarint(at) + shift_ms_;
+  return now.ms() >= TakeVarint(at);
 }
 
 std::optional<RequestMemory::Answer> RequestMemory::Find(std::string_view id,
@@ -106,7 +106,7 @@ void RequestMemory::Remember(std::string_view id, const Answer& answer, const No
   assert(!id.empty() && id.size() <= kRequestIdBytesMax);
   assert(answer.for_ms >= 1 && answer.for_ms <= kRequestForMsMax);
   absl::InlinedVector<uint8_t, 64> numbers((2 + answer.values.size()) * kVarintMax);
-  size_t number_bytes = PutVarint(answer.at_ms + answer.for_ms - shift_ms_, numbers.data());
+  size_t number_bytes = PutVarint(answer.at_ms + answer.for_ms, numbers.data());
   number_bytes += PutVarint(answer.for_ms, numbers.data() + number_bytes);
   for (const int64_t value : answer.values)
     number_bytes += PutVarint(value, numbers.data() + number_bytes);

@@ -57,8 +57,6 @@ class RequestMemory {
   void Remember(std::string_view id, const Answer& answer, const Now& now);
   // 0: nothing is remembered from now on. Records that are too many go with the next that come.
   void set_bytes_max(size_t bytes) { bytes_max_ = bytes; }
-  // Engine time has become `ms` more at once: see Assembly::TimeShifted.
-  void Shift(int64_t ms) { shift_ms_ += ms; }
 
   size_t size() const { return size_; }  // ids, those that are over included
   size_t bytes() const { return bytes_; }
@@ -110,7 +108,6 @@ class RequestMemory {
   size_t size_ = 0;
   size_t bytes_ = 0;
   size_t bytes_max_ = 0;
-  int64_t shift_ms_ = 0;
   uint64_t evicted_ = 0;
 };
 

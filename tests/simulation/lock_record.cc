@@ -9,7 +9,10 @@ namespace sluice {
 
 void LockRecord::Granted(std::vector<Grant> grants, int64_t next_ms) {
   // The tokens tell in which order they were granted.
-  std::ranges::sort(grants, {}, &Grant::token);
+  // What follows under the same token comes behind the grant of it.
+  std::ranges::stable_sort(grants, {}, [](const Grant& grant) {
+    return std::pair(grant.token, !grant.ask.upgrades && !grant.ask.downgrades);
+  });
   for (const Grant& grant : grants) {
     const LockAsk& ask = grant.ask;
     if (ask.upgrades || ask.downgrades) {

@@ -92,6 +92,21 @@ TEST(LockModes, ACircleMayGoThroughOtherLocks) {
   EXPECT_EQ(reverse.Acquire(reverse.Request("b", {"other"}), 500).outcome, kDeadlock);
 }
 
+// A reader that is alone is in nobody's way; as the writer it would be, of one that it waits for.
+TEST(LockModes, NorIsAReaderThatIsAloneGrantedACircle) {
+  LockWorld world;
+  world.Acquire(world.Request("h", {"a"}, kAsReader));
+  world.Acquire(world.Request("z", {"b"}));
+  world.Acquire(world.Request("r", {"c"}));
+  ASSERT_EQ(world.Acquire(world.Request("r", {"a", "b"}, kAsReader), 900).outcome, kQueued);
+  ASSERT_EQ(world.Acquire(world.Request("h", {"c"}), 900).outcome, kQueued);
+  EXPECT_EQ(world.Upgrade("a", "h").outcome, kDeadlock);
+  EXPECT_EQ(world.At("a")->mode(), LockMode::kShared);
+  EXPECT_EQ(world.locks.queue().size(), 2u);
+  world.Release("b", "z");
+  EXPECT_EQ(world.granted.size(), 1u);  // r reads beside h
+}
+
 TEST(LockModes, AReaderWhoseLeaseEndsWhileItWaitsIsTold) {
   LockWorld world;
   world.Acquire(world.Request("a", {"k"}, {.shape = {LockMode::kShared}, .lease_ms = 100}));
@@ -138,14 +153,13 @@ TEST(LockModes, APlaceThatIsKeptIsWaitedFor) {
 }
 
 TEST(LockModes, WithoutTokensNothingChanges) {
-  LockWorld world;
-  world.Acquire(world.Request("a", {"k"}, kAsReader));
-  world.tokens.set_mark(world.tokens.last());
+  const int64_t now_ms = ManualClock().Sample().unix_ms();
+  LockWorld world(now_ms);  // one token
+  ASSERT_EQ(world.Acquire(world.Request("a", {"k"}, kAsReader)).outcome, kGranted);
   EXPECT_EQ(world.Upgrade("k", "a").outcome, kNoTokens);
   EXPECT_EQ(world.At("k")->mode(), LockMode::kShared);
-  world.tokens.set_mark(kTokenMax);
+  world.tokens.set_mark(now_ms + 1);
   ASSERT_EQ(world.Upgrade("k", "a").outcome, kGranted);
-  world.tokens.set_mark(world.tokens.last());
   EXPECT_EQ(world.Downgrade("k", "a").outcome, kNoTokens);
   EXPECT_EQ(world.At("k")->mode(), LockMode::kExclusive);
 }

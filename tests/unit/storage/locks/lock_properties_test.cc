@@ -185,7 +185,13 @@ class History {
     const LockWait* const former =
         reads && !alone && wait_ms > 0 ? world_.locks.queue().SameAsked(asked) : nullptr;
     const uint64_t former_id = former == nullptr ? 0 : former->id;
-    const bool would_be_stuck = reads && !alone && IsStuck(&asked, former_id);
+    // One that stands in this line already would change its place.
+    const WaitQueue::Line* const line = world_.locks.queue().LineOf(LockWorld::Name(key));
+    const WaitQueue::Owner* const waiter = world_.locks.queue().FindOwner(owner);
+    if (alone && line != nullptr && waiter != nullptr &&
+        world_.locks.queue().TogetherIn(*line, *waiter) != nullptr)
+      return;
+    const bool would_be_stuck = reads && IsStuck(&asked, former_id);
     const int64_t token = holder == nullptr ? 0 : holder->token;
     const AcquireResult result = world_.Upgrade(key, owner, wait_ms);
     if (holder == nullptr) {
@@ -194,8 +200,10 @@ class History {
       const bool writes = lock->mode() == LockMode::kExclusive;
       EXPECT_EQ(result.outcome, writes ? AcquireOutcome::kGranted : AcquireOutcome::kLockMode);
       EXPECT_EQ(world_.At(key)->FindOwner(owner)->token, token);
+    } else if (alone && would_be_stuck) {
+      EXPECT_EQ(result.outcome, AcquireOutcome::kDeadlock);
     } else if (alone) {
-      EXPECT_EQ(result.outcome, AcquireOutcome::kGranted);
+      ASSERT_EQ(result.outcome, AcquireOutcome::kGranted);
       EXPECT_GT(result.grants.front().token, token);
       ++upgraded;
     } else if (wait_ms == 0) {

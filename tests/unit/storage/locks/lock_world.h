@@ -260,7 +260,9 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
   // A later request has the place of the wait.
   void TookPlaceOf(uint64_t id, uint64_t former) {
     for (const LockName& name : locks.queue().Find(id)->request.names)
-      ranks[{id, name.key}] = ranks.at({former, name.key});
+      ranks[{id, name.key}] = ranks.contains({former, name.key})
+                                  ? ranks.at({former, name.key})
+                                  : now().ms() * 0x1000000 + static_cast<int64_t>(former);
   }
 
   // The place in the line of a lock: by arrival, less what its priority gives; with other waits of

@@ -110,7 +110,7 @@ TEST(WaitQueueCosts, ALongLineWithPriorities) {
   world.audits = false;
   std::mt19937_64 random(7);
   std::vector<std::pair<int64_t, uint64_t>> came;
-  world.Acquire(world.Request("h", {"a"}));
+  world.Acquire(world.Request("h", {"a"}, {.lease_ms = 1'000'000}));
   for (int i = 0; i < kWaiters; ++i) {
     LockRequest request = world.Request(Name(i), {"a"}, {.lease_ms = 1'000'000});
     request.ahead_ms = (static_cast<int64_t>(random() % 201) - 100) * 10;

@@ -38,13 +38,6 @@ TEST(RequestMemory, KeepsAnswersForTheirTime) {
   EXPECT_TRUE(memory.Find("a", clock.Sample()));
   clock.Advance(1);
   EXPECT_FALSE(memory.Find("a", clock.Sample()));
-  // A shift of the engine's time moves it along.
-  memory.Remember("a", {99, at_ms + 1000, 1000, {}}, clock.Sample());
-  memory.Shift(500);
-  clock.Advance(1499);
-  EXPECT_EQ(memory.Find("a", clock.Sample())->at_ms, at_ms + 1500);
-  clock.Advance(1);
-  EXPECT_FALSE(memory.Find("a", clock.Sample()));
 }
 
 TEST(RequestMemory, HashesLongIds) {
