@@ -451,10 +451,10 @@ TEST_F(LoggedFullSync, OneThatHasFailedIsNotSavedAtTheEnd) {
   Follower follower(server);
   EXPECT_NE(follower.Take(BadLibrary()), "");
   server.AdvanceTime(5000);
-  EXPECT_TRUE(server.engine().PrepareEnd({}));
+  EXPECT_TRUE(server.engine().SaveForHandOver());
   EXPECT_EQ(disk.files.at("/dump.rdb"), before);
   EXPECT_EQ(follower.Take(image_), "");
-  EXPECT_TRUE(server.engine().PrepareEnd({}));
+  EXPECT_TRUE(server.engine().SaveForHandOver());
   EXPECT_NE(disk.files.at("/dump.rdb"), before);
 }
 
