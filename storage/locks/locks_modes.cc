@@ -7,7 +7,7 @@
 
 namespace sluice {
 
-// All who wait in the line wait for this very reader, so that only other holders are in its way.
+// Only other holders are in its way: all that wait in the line wait for this very reader.
 AcquireResult Locks::Upgrade(OpenLock& open, std::string_view owner, const WaitTerms& wait,
                              const Now& now) {
   Settle(open, now, {.owner = owner});
@@ -26,8 +26,8 @@ AcquireResult Locks::Upgrade(OpenLock& open, std::string_view owner, const WaitT
   return Wait(locks, std::move(request), wait, false, now);
 }
 
-// A reader that is alone keeps no readers from the lock; as the writer it does. So those that stand in
-// line, and wait for other locks besides, come to wait for it, as if it stood ahead of them.
+// A reader that is alone keeps no readers from the lock; as the writer it does. So those that stand
+// in line, and wait for other locks besides, come to wait for it, as if it stood ahead of them.
 bool Locks::WouldWaitForItself(absl::Span<OpenLock> locks, LockRequest request, const Now& now) {
   const WaitQueue::Owner* const owner = queue_.FindOwner(request.owner);
   if (owner == nullptr || owner->waits.empty()) return false;

@@ -46,8 +46,8 @@ std::string RequestIdOf(std::string_view id) {
   return text;
 }
 
-// Behind it stand the bytes of the id, then when it is over (engine ms), for how long it was kept, and
-// the values.
+// Behind it stand the bytes of the id, then when it is over (engine ms), for how long it was kept,
+// and the values.
 struct [[gnu::packed]] RequestMemory::Record {
   Record* next = nullptr;
   uint64_t fingerprint = 0;

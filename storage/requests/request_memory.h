@@ -4,9 +4,8 @@
 //   memory.Remember("7f3a", {.fingerprint = 5, .at_ms = 100, .for_ms = 60'000, .values = {1, 9}},
 //   now); memory.Find("7f3a", now)   // until 60,100; null from then on
 //
-// It is bounded in bytes: what comes last drives out what came first. A memory that is over goes
-// when others come. Ids are at most kRequestIdBytesMax long: callers hash longer ones
-// (RequestIdOf).
+// It is bounded in bytes: the newest drive out the oldest. Answers whose time is over go when
+// others come. Ids are at most kRequestIdBytesMax long: callers hash longer ones (RequestIdOf).
 //
 // A record is one block: its id, and its numbers as varints. With a UUID, and the verdict of a
 // limit, that is 80 bytes, and some 14 in the table. The records stand in a list in the order in
