@@ -250,7 +250,8 @@ std::string WriteMetricsPrefixes(const Settings& settings) {
 
 std::string ReadMaster(OptionValues values, Settings& settings) {
   constexpr int64_t kPortMax = 65535;
-  if (values.size() == 1 && values[0].empty()) return settings.replicaof = {}, std::string();
+  const bool is_none = std::ranges::all_of(values, [](std::string_view v) { return v.empty(); });
+  if (is_none) return settings.replicaof = {}, std::string();
   if (values.size() != 2) return "wrong number of arguments";
   if (LowerCase(values[0]) == "no" && LowerCase(values[1]) == "one")
     return settings.replicaof = {}, std::string();

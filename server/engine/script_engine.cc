@@ -30,8 +30,7 @@ std::string_view ScriptEngine::WhyNotHere(uint32_t flags) const {
     return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
            "'allow-stale' flag is not set on the script.";
   }
-  if (on_.follows.IsReadOnly(on_.settings) && !(flags & kScriptNoWrites))
-    return "READONLY Can not run script with write flag on readonly replica";
+  if (on_.follows.IsReadOnly(on_.settings) && !(flags & kScriptNoWrites)) return kReadOnlyText;
   return {};
 }
 

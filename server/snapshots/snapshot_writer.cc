@@ -235,12 +235,12 @@ void SnapshotWriter::WritePolicies() {
   }
 }
 
-// True: there are more.
+// Moments are Unix times by the clock that the file names. True: there are more.
 bool SnapshotWriter::WriteRequests(size_t budget) {
   const Now& now = clock_.now();
   const bool has_more = source_.requests->ImageSlice(
       budget, now, [&](std::string_view id, const RequestMemory::Answer& answer) {
-        const std::vector<std::string> words = RememberWords(id, answer, now);
+        const std::vector<std::string> words = RememberWords(id, answer, context_.now);
         const std::vector<std::string_view> views(words.begin(), words.end());
         Play(views);
       });

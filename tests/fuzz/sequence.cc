@@ -240,7 +240,7 @@ void Player::Finish() {
   }
   Client& last = clients_[0];
   for (const char* const line :
-       {"FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
+       {"REPLICAOF NO ONE", "FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
     Connection(last).SendBytes(EncodeRequest(*SplitCommandLine(line)));
   }
   if (!Connection(last).TakeBytes().ends_with("+PONG\r\n")) return Fail("it does not answer PING");

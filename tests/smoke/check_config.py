@@ -65,7 +65,7 @@ def test_all_at_once():
     refusals = [each for each in said if each.startswith("refused: ")]
     # Two lines about bob: the first has a fault, and then the second is a duplicate.
     assert status == 1 and len(refusals) == len(lines) and users == 2, said
-    assert said[-2] == ("warning: standard input, line 11: option 'io-threads' has no effect on Sluice: "
+    assert said[-2] == (f"warning: standard input, line {len(lines) + 1}: option 'io-threads' has no effect on Sluice: "
                         "it runs in one thread"), said
     assert said[-1] == f"No server starts with this: {len(lines)} refusals, 1 warning.", said
 

@@ -247,37 +247,6 @@ TEST_F(LinksTest, AnEndIsNotSeenBeforeWhatWaitsIsTaken) {
 
 // --- the parser
 
-TEST_F(LinksTest, CommandsFollowWhatItsListenerHasTaken) {
-  OpenNow();
-  listener_.takes = 4;
-  listener_.on_received = [this](Session& session) { links().Parse(session); };
-  MasterSays(Concat("head", EncodeRequest({"SET", "a", "1"}), "*3\r\n$3\r\nSET"));
-  EXPECT_TRUE(network_.Settle());
-  EXPECT_EQ(listener_.received, "head");
-  TestClient& client = replica_.Connect();
-  EXPECT_EQ(client.Run({"GET", "a"}).ToText(), "\"1\"");
-  MasterSays("\r\n$1\r\nb\r\n$1\r\n2\r\n");
-  EXPECT_TRUE(network_.Settle());
-  EXPECT_EQ(client.Run({"GET", "b"}).ToText(), "\"2\"");
-  EXPECT_EQ(link().waiting(Way::kOut), 0u);  // nor is it answered
-  link().Cut();
-  EXPECT_THAT(listener_.told, ElementsAre("opened", "closed"));
-}
-
-TEST_F(LinksTest, CommandsMayWaitUntilTheirTimeComes) {
-  OpenNow();
-  listener_.takes = 0;
-  MasterSays(EncodeRequest({"SET", "a", "1"}) + EncodeRequest({"SET", "b", "2"}));
-  link().Carry(Way::kIn, 40);
-  TestClient& client = replica_.Connect();
-  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":0");
-  links().Parse(session());
-  replica_.Settle();
-  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":1");
-  EXPECT_TRUE(network_.Settle());
-  EXPECT_EQ(client.Run({"DBSIZE"}).ToText(), ":2");
-}
-
 // While a script is late others are served, and a link is not: it might change what the script is
 // about.
 TEST_F(LinksTest, NothingIsTakenInsideACommand) {

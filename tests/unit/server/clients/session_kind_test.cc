@@ -193,14 +193,6 @@ TEST_F(SessionKindTest, APauseHoldsNoReplica) {
   Ask("client pause 1000 all");
   replica_.Send({"PING"});
   EXPECT_TRUE(replica_.closed());  // it has run
-  master_.Send({"PING"});
-  EXPECT_FALSE(master_.Next());
-  server().AdvanceTime(1'000);
-  EXPECT_TRUE(master_.Next());
-}
-
-TEST_F(SessionKindTest, AMasterCannotBeReset) {
-  EXPECT_EQ(master_.Run({"RESET"}).ToText(), "-ERR can only reset normal client connections");
 }
 
 // --- what may be said
@@ -240,24 +232,6 @@ TEST_F(SessionKindTest, AMessageEndsASubscribedReplica) {
   EXPECT_FALSE(subscribed.has_received());
 }
 
-// What a master has taken is taken here, whatever this server allows its clients.
-TEST_F(SessionKindTest, AMastersArgumentsAreNotBoundedByTheOption) {
-  Ask("config set proto-max-bulk-len 1mb");
-  const std::string request = EncodeRequest({"SET", "k", std::string(2'000'000, 'x')});
-  TestClient& other = Connect();
-  other.SendBytes(request);
-  EXPECT_TRUE(other.closed());
-  master_.SendBytes(request);
-  EXPECT_EQ(master_.Next()->ToText(), "+OK");
-  EXPECT_EQ(Ask("strlen k"), ":2000000");
-}
-
-TEST_F(SessionKindTest, AMastersArgumentIsNoLongerThanAString) {
-  master_.SendBytes("*2\r\n$4\r\nECHO\r\n$4294967297\r\n");
-  EXPECT_EQ(master_.Next()->ToText(), "-ERR Protocol error: invalid bulk length");
-  EXPECT_TRUE(master_.closed());
-}
-
 // --- maxmemory
 
 // The DELs of what is evicted wait there, too: more would go for them.
@@ -277,20 +251,6 @@ TEST_F(SessionKindTest, EvictionMakesUpForClientsNotForReplicas) {
   LeaveUnread(master_, 500'000);
   Ask("set k v");
   EXPECT_GT(evicted(), 0u);
-}
-
-// The link is this server's own: nobody logs in on it, and no user's rules hold.
-TEST(MasterLink, NeedsNoLogin) {
-  TestEngine server({.config = {{"requirepass", "secret"}, {"login-timeout", "5"}}});
-  TestClient& link = server.Connect();
-  EXPECT_EQ(link.Run({"PING"}).ToText(), "-NOAUTH Authentication required.");
-  server.engine().part<Clients>().SetKind(*server.engine().Find(link.id()),
-                                          SessionKind::kMasterLink);
-  EXPECT_EQ(link.Run({"PING"}).ToText(), "+PONG");
-  EXPECT_EQ(link.Run({"ACL", "SETUSER", "default", "-@all"}).ToText(), "+OK");
-  EXPECT_EQ(link.Run({"SET", "k", "v"}).ToText(), "+OK");
-  server.AdvanceTime(20'000);
-  EXPECT_FALSE(link.closed());
 }
 
 }  // namespace

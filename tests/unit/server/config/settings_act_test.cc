@@ -464,6 +464,8 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"repl-ping-replica-period", "tests/unit/server/replication/replicas_test.cc"},
     {"repl-timeout", "tests/unit/server/replication/replicas_test.cc"},
     {"shutdown-timeout", "tests/unit/server/replication/graceful_end_test.cc"},
+    {"replica-read-only", "tests/unit/server/following/following_test.cc"},
+    {"replica-serve-stale-data", "tests/transcripts/replication.txt"},
     {"replica-ignore-maxmemory", "tests/unit/server/following/follower_views_test.cc"},
     {"replica-lazy-flush", "tests/unit/server/following/full_sync_test.cc"},
     {"lbucket-second-buckets", "tests/transcripts/leaky_buckets.txt"},

@@ -149,7 +149,7 @@ TEST_F(MemoryLimitTest, AUsedKeyStays) {
   Ask("get k7");
   Limit("allkeys-lru", 0);
   Fill("more", 50);
-  EXPECT_EQ(Left("k7", 1) + (Ask("exists k7") == ":1"), 1);
+  EXPECT_EQ(Ask("exists k7"), ":1");
 }
 
 TEST_F(MemoryLimitTest, VolatilePoliciesTakeNoOtherKey) {

@@ -101,7 +101,14 @@ TEST(FigureSections, EachFieldHasARowAndEachRowAField) {
     client.Run({"SET", "k", "v"});
     client.Run({"NOSUCH"});
     for (int i = 0; i < 500; ++i) client.Run({"SET", Concat("k", i), "v"});
-    server.Connect().Send({"PSYNC", "?", "-1"});
+    client.Run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+    TestClient& replica = server.Connect();
+    replica.Run({"REPLCONF", "capa", "eof"});
+    replica.Send({"PSYNC", "?", "-1"});
+    server.Settle();
+    replica.TakeBytes();
+    replica.Send({"REPLCONF", "ACK", "0"});
+    client.Run({"SET", "k", "that the replica lacks"});
     client.Run({"CONFIG", "SET", "min-replicas-to-write", "1"});
     server.Connect().Send({"SHUTDOWN"});  // waits for the replica
     seen.Read(Everything(client));

@@ -33,6 +33,8 @@ class FollowedPair : public testing::Test {
   void Follow() {
     EXPECT_EQ(b_client().Line("REPLICAOF a 1").ToText(), "+OK");
     Settle();
+    for (int i = 0; i < 10 && b_.engine().loading(); ++i) Settle();
+    EXPECT_FALSE(b_.engine().loading());
   }
   // Until nobody says more, and the next second.
   void Settle() {
