@@ -101,9 +101,9 @@ class History {
         world_.Advance(1);
         return;
       case 11:
-        return Upgrade();
+        return bounds_.many_waits ? void() : Upgrade();
       case 12:
-        return Downgrade();
+        return bounds_.many_waits ? void() : Downgrade();
       default:
         if (OneIn(2)) return world_.Drop(AnyKey());
         world_.locks.Break(LockWorld::Name(AnyKey()), OneIn(2) ? 0 : AnyToken(), world_.now());
@@ -126,7 +126,7 @@ class History {
       keys.insert(AnyKey());
     }
     LockRequest request = LockWorld::Request(AnyOwner(), {keys.begin(), keys.end()}, terms);
-    if (OneIn(3)) request.ahead_ms = In(-10, 10) * kPatienceMs;
+    if (!bounds_.many_waits && OneIn(3)) request.ahead_ms = In(-10, 10) * kPatienceMs;
     return request;
   }
 
@@ -438,15 +438,16 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
   EXPECT_GT(handed_over, static_cast<size_t>(histories));
   EXPECT_GT(deadlocks, histories / 50);
   EXPECT_GT(overtaken, 0);
-  EXPECT_GT(upgraded, 0);
-  EXPECT_GT(put_behind, 0);
+  EXPECT_EQ(upgraded > 0, !bounds.many_waits);
+  EXPECT_EQ(put_behind > 0, !bounds.many_waits);
 }
 
 TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }
 TEST(LockProperties, HoldForManyOwners) { RunHistories({12, 3, false}, 1'000, 150); }
 TEST(LockProperties, HoldForManyKeys) { RunHistories({6, 7, false}, 1'000, 150); }
+// Without priorities and changes of mode: their model has one place for an owner in a line.
 TEST(LockProperties, HoldForOwnersWithSeveralConnections) {
-  RunHistories({4, 3, true}, 1'500, 150);
+  RunHistories({4, 3, true}, 1'000, 150);
 }
 
 }  // namespace
