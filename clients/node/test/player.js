@@ -8,6 +8,8 @@ const { LockLostError, LockNotGrantedError } = require("@sluice/client");
 
 const NOW = Date.parse("2030-01-01");
 const OURS = /^(LOCK\.|LIMIT\.|FENCED$)/;
+// A verdict's word that Node alone has.
+const OWN = "neverFits";
 const SPANS = { retry: "retryMs", reset: "resetMs", reset_at: "resetAtMs", period: "periodMs" };
 
 const words = (step) => (typeof step === "string" ? step.split(" ") : step);
@@ -41,7 +43,7 @@ function plain(value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
   const named = Object.fromEntries(Object.entries(SPANS).filter(([, ours]) => ours in value)
     .map(([name, ours]) => [name, value[ours]]));
-  const same = Object.entries(value).filter(([name]) => !Object.values(SPANS).includes(name));
+  const same = Object.entries(value).filter(([name]) => !Object.values(SPANS).includes(name) && name !== OWN);
   return { ...Object.fromEntries(same), ...named, ...(named.retry < 0 && { retry: null }) };
 }
 
