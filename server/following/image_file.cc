@@ -21,7 +21,7 @@ ImageFile::ImageFile(Disk& disk, Background& background, std::string path,
                      std::function<void()> on_progress)
     : background_(background),
       on_progress_(std::move(on_progress)),
-      work_(std::make_shared<Work>(disk, std::move(path), nullptr)) {}
+      work_(std::make_shared<Work>(disk, std::move(path))) {}
 
 // The worker closes it, as that may take long.
 ImageFile::~ImageFile() {

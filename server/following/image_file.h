@@ -13,6 +13,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "server/clients/background.h"
 #include "storage/disk.h"
@@ -46,8 +47,10 @@ class ImageFile {
  private:
   // The worker has it.
   struct Work {
+    Work(Disk& on, std::string name) : disk(on), path(std::move(name)) {}
+
     Disk& disk;
-    std::string path;
+    const std::string path;
     std::unique_ptr<DiskFile> file;  // null: not made yet
 
     int Append(std::string_view bytes);
