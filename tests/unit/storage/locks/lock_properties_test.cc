@@ -35,7 +35,7 @@ class History {
       Step();
       Check();
       // A circle would stay, so it need not be looked for at every step.
-      ASSERT_TRUE(step % 8 != 0 || !IsStuck(nullptr));
+      ASSERT_TRUE(step % 8 != 0 || !judges_circles() || !IsStuck(nullptr));
     }
     world_.Advance(10'000);  // longer than any wait or lease
     for (uint64_t session = 1; session <= kSessions; ++session)
@@ -56,6 +56,9 @@ class History {
 
  private:
   static constexpr uint64_t kSessions = 4;
+  // The model has one place for an owner in a line. Waits on several connections may have several,
+  // so what it says of circles there proves nothing.
+  bool judges_circles() const { return !bounds_.many_waits; }
   static constexpr int64_t kPatienceMs = 5;
 
   int64_t In(int64_t low, int64_t high) {
@@ -148,9 +151,9 @@ class History {
     const AcquireResult result = world_.Acquire(request, wait_ms);
     if (result.outcome == AcquireOutcome::kDeadlock) {
       ++deadlocks;
-      EXPECT_TRUE(would_be_stuck);
+      EXPECT_TRUE(would_be_stuck || !judges_circles());
     } else if (result.outcome == AcquireOutcome::kQueued) {
-      EXPECT_FALSE(would_be_stuck);
+      EXPECT_FALSE(would_be_stuck && judges_circles());
       put_behind += stuck_there && former_id == 0;
       EXPECT_EQ(former_id != 0, std::ranges::count(world_.replaced, former_id) == 1);
       if (former_id != 0) world_.TookPlaceOf(result.wait_id, former_id);
@@ -160,7 +163,7 @@ class History {
     } else if (result.outcome == AcquireOutcome::kGranted) {
       if (obstacle == WaitQueue::Obstacle::kQueue && former_id == 0) {
         ++overtaken;
-        EXPECT_TRUE(would_be_stuck);
+        EXPECT_TRUE(would_be_stuck || !judges_circles());
       } else if (former_id == 0) {
         EXPECT_EQ(obstacle, WaitQueue::Obstacle::kNone);
       }
@@ -445,7 +448,7 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
 TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }
 TEST(LockProperties, HoldForManyOwners) { RunHistories({12, 3, false}, 1'000, 150); }
 TEST(LockProperties, HoldForManyKeys) { RunHistories({6, 7, false}, 1'000, 150); }
-// Without priorities and changes of mode: their model has one place for an owner in a line.
+// Without priorities and changes of mode.
 TEST(LockProperties, HoldForOwnersWithSeveralConnections) {
   RunHistories({4, 3, true}, 1'000, 150);
 }
