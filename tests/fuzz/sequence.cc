@@ -242,6 +242,7 @@ void Player::Finish() {
   for (const char* const line :
        {"REPLICAOF NO ONE", "FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
     Connection(last).SendBytes(EncodeRequest(*SplitCommandLine(line)));
+    if (server_.shutdown_code()) return;  // an end that waited for replicas waits no more
   }
   if (!Connection(last).TakeBytes().ends_with("+PONG\r\n")) return Fail("it does not answer PING");
   server_.AdvanceTime(kFinalMs);
