@@ -441,8 +441,9 @@ void RunHistories(const Bounds& bounds, int histories, int steps) {
   EXPECT_GT(handed_over, static_cast<size_t>(histories));
   EXPECT_GT(deadlocks, histories / 50);
   EXPECT_GT(overtaken, 0);
-  EXPECT_EQ(upgraded > 0, !bounds.many_waits);
-  EXPECT_EQ(put_behind > 0, !bounds.many_waits);
+  if (bounds.many_waits) return;
+  EXPECT_GT(upgraded, 0);
+  EXPECT_GT(put_behind, 0);
 }
 
 TEST(LockProperties, HoldForFewOwnersAndKeys) { RunHistories({3, 2, false}, 2'000, 150); }
