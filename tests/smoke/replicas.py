@@ -70,7 +70,8 @@ def compare(leader, *followers):
     expected = contents(leader, KEYS)
     for behind in followers:
         assert contents(behind, KEYS) == expected, "the data differ"
-        assert number(behind, "stats", "unexpected_error_replies") == 0, "a command was refused"
+        errors = [(f[0], f[1]) for f in info(behind, "errorstats").items()]
+        assert number(behind, "stats", "unexpected_error_replies") == 0, f"a command was refused: {errors}"
         if b"sluice" not in behind.call("INFO", "server")[1].lower():
             compare_names(leader, behind)
 
