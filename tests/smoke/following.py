@@ -72,6 +72,10 @@ class Chain:
         return sum(number(one, "stats", "sync_full") for one in self.clients)
 
 
+def id_of(connection):
+    return info(connection, "replication")[b"master_replid"]
+
+
 def compare(chain):
     leader, *followers = chain.clients
     for follower in followers:
@@ -122,8 +126,10 @@ def test_a_chain_of_sluices():
 def test_each_of_a_chain_is_promoted_in_turn():
     chance = random.Random(first_seed() + 1)
     for kinds in ("SSS", "SRS", "RSR"):
+        # A Sluice that has its data through a redis-server lacks our own types: they are no part of such a chain.
+        words = "R" if "R" in kinds else "S"
         with Chain(kinds) as chain:
-            work(kinds, chain.clients[0], chance, 0.2)
+            work(words, chain.clients[0], chance, 0.2)
             compare(chain)
             syncs = chain.full_syncs()
             for _ in range(2):
@@ -134,11 +140,11 @@ def test_each_of_a_chain_is_promoted_in_turn():
                 chain.servers.append(chain.servers.pop(0))
                 kinds = kinds[1:] + kinds[:1]
                 chain.kinds = kinds
+                # One after the other: who follows a server that does not know the new id yet begins anew.
                 for one, behind in zip(chain.servers, chain.clients[1:]):
                     behind.call("REPLICAOF", "127.0.0.1", one.port)
-                for behind in chain.clients[1:]:
-                    until(lambda: is_up(behind), "its link is up")  # noqa: B023
-                work(kinds, chain.clients[0], chance, 0.2)
+                    until(lambda: is_up(behind) and id_of(behind) == id_of(follower), "it goes on")  # noqa: B023
+                work(words, chain.clients[0], chance, 0.2)
                 compare(chain)
             assert chain.full_syncs() == syncs, (kinds, chain.full_syncs(), syncs)
 
