@@ -31,7 +31,8 @@ Fault Failover::Begin(Request request) {
     if (target->phase != ReplicaPhase::kOnline) return "ERR FAILOVER target replica is not online.";
   }
   request_ = std::move(request);
-  until_ms_ = request_.timeout_ms > 0 ? on_.clock.now().ms() + request_.timeout_ms : 0;
+  until_ms_ =
+      request_.timeout_ms > 0 ? on_.clock.now().ms() + std::min(request_.timeout_ms, kPauseMs) : 0;
   state_ = State::kWaitsForSync;
   on_.pause.Start(Pause::Mode::kWrite, kPauseMs);
   on_.replicas.set_quiet(true);

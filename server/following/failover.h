@@ -55,7 +55,9 @@ class Failover {
     if (state_ == State::kWaitsForSync) [[unlikely]]
       LookForSync();
   }
-  void TimeShifted(int64_t ms) { until_ms_ += ms; }
+  void TimeShifted(int64_t ms) {
+    if (until_ms_ > 0) until_ms_ += ms;
+  }
 
  private:
   void LookForSync();

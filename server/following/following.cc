@@ -145,6 +145,7 @@ void Following::TakeImage(const std::string& path, const Agreement& agreement) {
 void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement) {
   if (!outcome.fault.empty()) {
     has_place_ = has_place_ && outcome.kept_old_data;
+    if (!outcome.kept_old_data) on_.replicas.AdoptHistory({}, 0);  // what is left is of no history
     Log(LogLevel::kWarning,
         Concat("Failed trying to load the MASTER synchronization DB from disk: ", outcome.fault));
     return link_.Loaded(/*is_whole=*/false);
@@ -195,7 +196,8 @@ void Following::LinkLost() {
 }
 
 void Following::SetUp(bool is_up) {
-  if (!is_up && on_.state.is_link_up) reading_ = player_.reading();
+  // As of the last whole unit: what stands in an open MULTI is said again.
+  if (!is_up && on_.state.is_link_up) reading_ = on_.replicas.reading();
   on_.state.is_link_up = is_up;
 }
 

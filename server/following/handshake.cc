@@ -196,7 +196,7 @@ void Handshake::SyncAnswered(std::string_view line, std::string& out) {
 void Handshake::ReadFullSync(std::string_view words) {
   const std::string_view id = CutWord(words);
   const std::optional<int64_t> offset = ParseInt64(CutWord(words));
-  if (!ReplicationId::Of(id) || !offset || *offset < 0)
+  if (!ReplicationId::Of(id) || !offset || *offset < 0 || *offset > kStreamOffsetMax)
     return End(Agreement::Kind::kLater, "Master replied with wrong +FULLRESYNC syntax.");
   agreement_.id = id;
   agreement_.offset = *offset;

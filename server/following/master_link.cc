@@ -285,9 +285,14 @@ void MasterLink::LinkClosed(Session&) {
       break;
   }
   down_since_ms_ = now_ms();
+  const bool is_lost_again = down_since_ms_ - std::exchange(lost_ms_, down_since_ms_) < kSecondMs;
   Log(LogLevel::kWarning, "Connection with master lost.");
   follower_.LinkLost();
   if (state_ != LinkState::kConnect || host_.empty()) return;
+  if (is_lost_again) {  // a master that closes at once is asked once a second
+    next_try_ms_ = now_ms() + kSecondMs;
+    return;
+  }
   Log(LogLevel::kNotice, Concat("Reconnecting to MASTER ", host_, ":", port_));
   Connect();
 }
@@ -348,6 +353,7 @@ Session* MasterLink::session() const { return session_ ? on_.clients.Find(*sessi
 void MasterLink::TimeShifted(int64_t ms) {
   since_ms_ += ms;
   down_since_ms_ += ms;
+  lost_ms_ += ms;
   next_try_ms_ += ms;
   kept_awake_ms_ += ms;
 }

@@ -154,6 +154,7 @@ class MasterLink final : private LinkListener {
   int64_t next_try_ms_ = 0;
   int64_t faults_ = 0;  // of what the master said, one after the other
   int64_t down_since_ms_ = 0;
+  int64_t lost_ms_ = INT64_MIN / 2;  // a link that stood
 };
 
 }  // namespace sluice

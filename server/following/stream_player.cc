@@ -60,11 +60,17 @@ StreamPlayer::Outcome StreamPlayer::Play(Session& session, Args words, std::stri
   if (unit_.size() + bytes.size() > kUnitBytesMax && !unit_.empty())
     return Fail("its transaction does not end");
   if (words.empty()) return Pass(bytes), Outcome::kPlayed;
+  if (reading_.db >= on_.settings.databases) return Fail(NoDatabaseText(Int64Text(reading_.db)));
   session.db = reading_.db;
   const Command* const row = on_.dispatcher.commands().FindLogged(words[0]);
   const auto* const own = row ? std::ranges::find(words_, row) : std::end(words_);
   if (own != std::end(words_)) return (this->*kPlays[own - words_])(session, words, bytes);
   return PlayCommand(session, words, bytes);
+}
+
+std::string StreamPlayer::NoDatabaseText(std::string_view db) const {
+  return Concat("it selects a database that is not there: ", db, " (databases ",
+                on_.settings.databases, ")");
 }
 
 // Data that a redis-server has left out once are not there, whoever is followed directly later.
@@ -112,9 +118,7 @@ StreamPlayer::Outcome StreamPlayer::PlaySelect(Session& session, Args words,
                                                std::string_view bytes) {
   const std::optional<int64_t> db = words.size() == 2 ? ParseInt64(words[1]) : std::nullopt;
   if (!db || *db < 0 || *db >= on_.settings.databases) {
-    return Fail(Concat("it selects a database that is not there: ",
-                       words.size() == 2 ? words[1].substr(0, kErrorShownMax) : "none",
-                       " (databases ", on_.settings.databases, ")"));
+    return Fail(NoDatabaseText(words.size() == 2 ? words[1].substr(0, kErrorShownMax) : "none"));
   }
   session.db = reading_.db = static_cast<int>(*db);
   Pass(bytes);

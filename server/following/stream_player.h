@@ -94,6 +94,7 @@ class StreamPlayer {
   using PlayWord = Outcome (StreamPlayer::*)(Session& session, Args words, std::string_view bytes);
 
   void TurnInto(StreamKind kind);
+  std::string NoDatabaseText(std::string_view db) const;
   Outcome PlayPing(Session& session, Args words, std::string_view bytes);
   Outcome PlaySelect(Session& session, Args words, std::string_view bytes);
   Outcome PlayReplConf(Session& session, Args words, std::string_view bytes);

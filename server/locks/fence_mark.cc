@@ -240,7 +240,8 @@ int FenceMark::WriteHorizon() { return horizon_.IsBehind(OwnNow(on_.clock)) ? Wr
 
 int FenceMark::Forget() {
   const bool is_there = horizon_.written_ms() != 0 || found_.horizon_unix_ms != 0;
-  if (!opened_ || !is_there) return 0;
+  // A doubt that was written down while the log was written anew is over with it.
+  if (!opened_ || (!is_there && is_doubt_told())) return 0;
   horizon_.Clear();
   found_.horizon_unix_ms = 0;
   return WriteNow();

@@ -97,6 +97,7 @@ class Replicas final {
   // From here on it is the master's: it stands where it is until bytes come.
   void BeginRelaying();
   // All data are those of this place in the stream of that id: a full sync. Replicas begin anew.
+  // Without an id it is a history that no other server knows.
   void AdoptHistory(std::string id, int64_t offset);
   // The master goes on where this server is, under that id. Replicas of another one come again.
   void GoOnAs(std::string_view id);

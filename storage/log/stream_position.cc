@@ -7,6 +7,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/hex.h"
 #include "protocol/text/number_text.h"
+#include "storage/log/turn_writer.h"
 
 namespace sluice {
 namespace {
@@ -50,8 +51,9 @@ std::optional<StreamReading> ReadReading(std::string_view text) {
   const std::optional<int64_t> db = ReadStreamNumber(words[0], kStreamDbMax);
   const auto* const kind = std::ranges::find(kStreamKinds, words[1]);
   const std::optional<int64_t> clock = ParseInt64(words[2]);
-  const std::optional<int64_t> told_ms = ReadStreamNumber(words[3], INT64_MAX);
-  const bool is_clock_right = clock.has_value() != (words[2] == kUnknownClock);
+  const std::optional<int64_t> told_ms = ReadStreamNumber(words[3], kLogMomentMsMax);
+  const bool is_clock_right =
+      clock ? *clock >= -kLogMomentMsMax && *clock <= kLogMomentMsMax : words[2] == kUnknownClock;
   if (!db || kind == std::end(kStreamKinds) || !told_ms || !is_clock_right) return std::nullopt;
   return StreamReading{.kind = static_cast<StreamKind>(kind - std::begin(kStreamKinds)),
                        .db = static_cast<int>(*db),
@@ -67,7 +69,7 @@ std::optional<StreamOrigin> ReadOrigin(std::string_view text) {
   const size_t space = std::min(text.find(' '), text.size());
   const auto* const kind = std::ranges::find(kStreamKinds, text.substr(0, space));
   if (kind == std::end(kStreamKinds) || space == text.size()) return std::nullopt;
-  const std::optional<int64_t> from = ReadStreamNumber(text.substr(space + 1), INT64_MAX);
+  const std::optional<int64_t> from = ReadStreamNumber(text.substr(space + 1), kStreamOffsetMax);
   if (!from) return std::nullopt;
   return StreamOrigin{static_cast<StreamKind>(kind - std::begin(kStreamKinds)), *from};
 }
@@ -87,7 +89,7 @@ std::optional<StreamPosition> ReadStreamLine(std::string_view line) {
   const std::optional<ReplicationId> id = ReplicationId::Of(line.substr(0, space));
   line.remove_prefix(space + 1);
   const size_t end = std::min(line.find(' '), line.size());
-  const std::optional<int64_t> offset = ReadStreamNumber(line.substr(0, end), INT64_MAX);
+  const std::optional<int64_t> offset = ReadStreamNumber(line.substr(0, end), kStreamOffsetMax);
   if (!id || !offset) return std::nullopt;
   StreamPosition position{.id = *id, .offset = *offset};
   if (end == line.size()) return position;
@@ -98,7 +100,7 @@ std::optional<StreamPosition> ReadStreamLine(std::string_view line) {
 
 void StreamFields::Take(std::string_view name, std::string_view value) {
   if (name == kRdbStreamIdField) id_ = ReplicationId::Of(value);
-  if (name == kRdbStreamOffsetField) offset_ = ReadStreamNumber(value, INT64_MAX);
+  if (name == kRdbStreamOffsetField) offset_ = ReadStreamNumber(value, kStreamOffsetMax);
   if (name == kRdbStreamDbField) db_ = ReadStreamNumber(value, kStreamDbMax);
   if (name == kRdbStreamReadingField) reading_ = ReadReading(value);
 }

@@ -62,6 +62,9 @@ struct StreamOrigin {
 std::string OriginText(const StreamOrigin& origin);  // "sluice 17"
 std::optional<StreamOrigin> ReadOrigin(std::string_view text);
 
+// No stream gets so long: an offset that a peer or a file names beyond it is none.
+inline constexpr int64_t kStreamOffsetMax = int64_t{1} << 62;
+
 struct StreamPosition {
   static constexpr int kUnknownDatabase = -1;
 

@@ -328,6 +328,7 @@ def test_a_master_that_lies_changes_nothing():
         (FULL + b"$-5\r\n", b"a length that no file has"),
         (FULL + b"$EOF:short\r\n", b"not 40 bytes"),
         (FULL + b"-ERR no\r\n", b"MASTER aborted replication"),
+        (b"+FULLRESYNC " + ID + b" 9223372036854775807\r\n", b"wrong +FULLRESYNC"),
         (FULL + b"HELLO\r\n", b"the first byte is not '$'"),
         (FULL + b"$18\r\nREDIS0010\xfe\x00\x00aaaaaa", b"Failed trying to load"),
         (FULL + b"$9\r\nnot a RDB", b"Failed trying to load"),

@@ -185,8 +185,9 @@ bool TakeOver(CommandCall& call) {
 void PSync(CommandCall& call) {
   if (!MaySync(call)) return;
   const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
-  if (takes_over ? !TakeOver(call) : !HasStream(call)) return;
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);
+  if (takes_over && !offset) return call.reply.Error(kNoInteger);
+  if (takes_over ? !TakeOver(call) : !HasStream(call)) return;
   if (!offset) return call.reply.Error(kNoInteger);
   call.part<Replicas>().Sync(call.client, call.args[1], *offset);
 }

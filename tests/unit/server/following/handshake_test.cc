@@ -134,6 +134,7 @@ TEST(Handshake, WhatMakesNoSenseEndsItWithASentence) {
       "+FULLRESYNC " + kSomeId + "\r\n",
       "+FULLRESYNC " + kSomeId + " -1\r\n",
       "+FULLRESYNC " + kSomeId + " 9223372036854775808\r\n",
+      "+FULLRESYNC " + kSomeId + " 4611686018427387905\r\n",
       "+CONTINUE\r\n",  // to who has nothing
       "+CONTINUE " + kSomeId + "\r\n",
       "-LOADING later\r\n",

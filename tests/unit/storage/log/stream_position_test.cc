@@ -25,8 +25,8 @@ TEST(ReplicationId, IsOfFortyHexDigits) {
 }
 
 TEST(StreamPosition, ItsLineFitsIntoAnAnnotationOfRedis) {
-  const StreamPosition last = At(INT64_MAX, StreamPosition::kUnknownDatabase);
-  EXPECT_EQ(StreamLine(last), "#REPL:" + kId + " 9223372036854775807\r\n");
+  const StreamPosition last = At(kStreamOffsetMax, StreamPosition::kUnknownDatabase);
+  EXPECT_EQ(StreamLine(last), "#REPL:" + kId + " 4611686018427387904\r\n");
   EXPECT_LE(StreamLine(last).size(), kLogLineBytesMax);
   EXPECT_EQ(ReadStreamLine(StreamLine(last)), last);
 }
@@ -35,7 +35,8 @@ TEST(StreamPosition, OfAStreamThatIsFollowedSaysHowItGoesOn) {
   StreamPosition followed = At(12, StreamPosition::kUnknownDatabase);
   for (const StreamKind kind :
        {StreamKind::kOfRedis, StreamKind::kOfSluice, StreamKind::kOfSluiceThroughRedis}) {
-    followed.reading = {.kind = kind, .db = 255, .unix_offset_ms = INT64_MIN, .told_ms = INT64_MAX};
+    followed.reading = {
+        .kind = kind, .db = 255, .unix_offset_ms = -kLogMomentMsMax, .told_ms = kLogMomentMsMax};
     EXPECT_LE(StreamLine(followed).size(), kLogLineBytesMax);
     EXPECT_EQ(ReadStreamLine(StreamLine(followed)), followed);
     followed.reading->unix_offset_ms.reset();
@@ -48,11 +49,15 @@ TEST(StreamReading, IsWrittenInOneWay) {
   EXPECT_EQ(ReadingText({StreamKind::kOfSluice, 3, 1'700, 5}), "3 sluice 1700 5");
   for (const char* const text :
        {"", "3", "3 sluice 1700", "3 sluice 1700 5 6", "3  sluice 1700 5", "-1 sluice 1700 5",
-        "3 Sluice 1700 5", "3 sluice x 5", "3 sluice -- 5", "3 sluice - -5", "3 sluice 1700 5 "}) {
+        "3 Sluice 1700 5", "3 sluice x 5", "3 sluice -- 5", "3 sluice - -5", "3 sluice 1700 5 ",
+        "3 sluice 1700 562949953421313", "3 sluice 562949953421313 5",
+        "3 sluice -562949953421313 5"}) {
     EXPECT_FALSE(ReadReading(text)) << text;
     EXPECT_FALSE(ReadStreamLine("#REPL:" + kId + " 12 " + text + "\r\n")) << text;
   }
-  for (const char* const text : {"", "sluice", "sluice -1", "sluice x", "other 1", "sluice 1 2"})
+  EXPECT_FALSE(ReadStreamLine("#REPL:" + kId + " 4611686018427387905\r\n"));
+  for (const char* const text : {"", "sluice", "sluice 4611686018427387905", "sluice -1",
+                                 "sluice x", "other 1", "sluice 1 2"})
     EXPECT_FALSE(ReadOrigin(text)) << text;
 }
 
