@@ -14,6 +14,7 @@ uint64_t FingerprintOf(std::string_view request) { return ValueDigest(request); 
 std::string ReadRequestId(ArgReader& args) {
   const std::string_view id = args.Bytes();
   if (id.empty() && !args.failed()) args.Fail("ERR the ID is empty");
+  if (id.size() > kRequestIdGivenMax) args.Fail("ERR the ID is longer than 1024 bytes");
   return args.failed() ? std::string() : RequestIdOf(id);
 }
 

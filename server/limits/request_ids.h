@@ -25,6 +25,9 @@ namespace sluice {
 // For how long an answer is remembered where nothing else is said, at most.
 inline constexpr int64_t kRequestForMs = 3'600'000;
 
+// The longest that a request may name, as an owner.
+inline constexpr size_t kRequestIdGivenMax = 1024;
+
 // A checksum of what a request says beside its id. It stands in files, so it is the same on every
 // server.
 uint64_t FingerprintOf(std::string_view request);

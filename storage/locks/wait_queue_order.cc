@@ -22,6 +22,11 @@ WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock*
   if (lock != nullptr) lock->Watch();
   const Together* const others = TogetherIn(line, *queued.owner);
   if (lock != nullptr && lock->FindOwner(queued.owner->name) != nullptr) {
+    // Its other waits are in front already: no wait of an owner moves all of them.
+    if (others != nullptr) {
+      const Rank theirs = PlaceIn(*others->front(), line).at.first;
+      if (theirs.first < kHoldersMs) return {theirs, id};
+    }
     const int64_t first_ms = line.all.empty() ? 0 : line.all.begin()->first.first.first;
     const Rank front{std::min(first_ms, kHoldersMs) - 1, id};
     if (others != nullptr) {

@@ -7,7 +7,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/hex.h"
 #include "protocol/text/number_text.h"
-#include "storage/log/turn_writer.h"
+#include "storage/log/held_clock.h"
 
 namespace sluice {
 namespace {

@@ -31,6 +31,7 @@
 
 #include "protocol/args.h"
 #include "storage/boot_id.h"
+#include "storage/log/held_clock.h"
 #include "storage/log/stream_position.h"
 
 namespace sluice {
@@ -40,7 +41,6 @@ inline constexpr std::string_view kLogHeader = "#SLUICE:1 ";
 inline constexpr std::string_view kLogMark = "#M:";
 inline constexpr std::string_view kLogClock = "#CLOCK:";
 inline constexpr std::string_view kLogRelative = "#R\r\n";
-inline constexpr int64_t kLogMomentMsMax = int64_t{1} << 49;  // and as far before 1970
 inline constexpr size_t kLogDigestBytes = 16;
 inline constexpr uint64_t kSyncUnknown = UINT64_MAX;
 // Redis reads annotations into 128 bytes; a longer one would be two lines to it.

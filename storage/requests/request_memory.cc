@@ -111,7 +111,7 @@ void RequestMemory::Remember(std::string_view id, const Answer& answer, const No
   for (const int64_t value : answer.values)
     number_bytes += PutVarint(value, numbers.data() + number_bytes);
   const size_t block = sizeof(Record) + id.size() + number_bytes;
-  if (number_bytes > UINT16_MAX || block + kSlotBytes > bytes_max_) return;
+  if (number_bytes > UINT16_MAX || block + kSlotBytes > bytes_max_) return ForgetSome(nullptr, now);
   if (tables_.empty()) tables_.resize(kTables, Table(0, Hash{hash_}));
   auto* const record = new (std::malloc(block)) Record{
       .fingerprint = answer.fingerprint,
@@ -131,7 +131,11 @@ void RequestMemory::Remember(std::string_view id, const Answer& answer, const No
   last_ = record;
   ++size_;
   bytes_ += BytesOf(*record);
-  for (size_t i = 0; i < kForgottenPerCall && first_ != record; ++i) {
+  ForgetSome(record, now);
+}
+
+void RequestMemory::ForgetSome(const Record* newest, const Now& now) {
+  for (size_t i = 0; i < kForgottenPerCall && first_ != newest; ++i) {
     const bool goes = first_->dead || IsOver(*first_, now);
     if (!goes && bytes_ <= bytes_max_) break;
     evicted_ += goes ? 0 : 1;

@@ -91,11 +91,15 @@ class RequestMemory {
   static constexpr size_t kTables = 256;    // each grows by itself: a step moves 1/256 of all
   static constexpr size_t kSlotBytes = 14;  // of a table, on average
 
-  Table& TableOf(std::string_view id) { return tables_[hash_(id) % kTables]; }
-  const Table& TableOf(std::string_view id) const { return tables_[hash_(id) % kTables]; }
+  Table& TableOf(std::string_view id) { return tables_[IndexOf(id)]; }
+  const Table& TableOf(std::string_view id) const { return tables_[IndexOf(id)]; }
+  // By the upper bits: a table uses the lower ones itself.
+  size_t IndexOf(std::string_view id) const { return (hash_(id) >> 48) % kTables; }
   Answer AnswerOf(const Record& record) const;
   bool IsOver(const Record& record, const Now& now) const;
   void ForgetFirst();
+  // So many of what is over, or too much; not the newest.
+  void ForgetSome(const Record* newest, const Now& now);
   size_t BytesOf(const Record& record) const;
 
   const KeyedHash hash_;

@@ -25,8 +25,8 @@ void AddToFingerprint(std::string& text, std::string_view what, int db, std::str
 RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options) {
   const LimitConfig& config = options.request.config;
   std::string text;
-  AddToFingerprint(text, "take", db, key, LimitAlgorithmName(config.algorithm),
-                   options.request.cost);
+  AddToFingerprint(text, options.shadow ? "shadow" : "take", db, key,
+                   LimitAlgorithmName(config.algorithm), options.request.cost);
   return {options.id, FingerprintOf(text), RequestForMs(options.for_ms, config.period_ms)};
 }
 

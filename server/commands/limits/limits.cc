@@ -129,6 +129,19 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
   if (limiter.changed()) SayTakenByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
 }
 
+RequestIds::Asked AskedIfNamed(const CommandCall& call, const TakeOptions& options) {
+  if (options.id.empty()) return {};
+  return AskedTake(call.db.index(), call.args[1], options);
+}
+
+// True: it has been answered, as it was before, or since its id is that of another request.
+bool IsTakenBefore(CommandCall& call, const TakeOptions& options) {
+  const auto answer = [&](const RequestMemory::Answer& before) {
+    ReplyVerdict(call.reply, VerdictAt(before, 0, call.now));
+  };
+  return IsAnswered(call, AskedIfNamed(call, options), answer);
+}
+
 // The time of a waiter is over: it gets the verdict of now. The request is read anew, since neither
 // arguments nor policy are what was kept. It is refused even if it would fit: its turn has not
 // come, and the one in front goes first.
@@ -139,6 +152,8 @@ void TakeTimedOut(CommandCall& call) {
   const LimitRequest& request = options.request;
   const LimiterKey found(call.db, call.Key(1), call.now);
   if (!Accepts(call.reply, found, request.config.algorithm)) return;
+  // The same request was answered on another connection: that answer stands.
+  if (!options.id.empty() && IsTakenBefore(call, options)) return;
   if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
@@ -148,11 +163,6 @@ void TakeTimedOut(CommandCall& call) {
                                   {.policy = options.policy}, false);
   RememberTake(call.parts, AskedTake(call.db.index(), call.args[1], options), verdict, call.now);
   ReplyVerdict(call.reply, verdict);
-}
-
-RequestIds::Asked AskedIfNamed(const CommandCall& call, const TakeOptions& options) {
-  if (options.id.empty()) return {};
-  return AskedTake(call.db.index(), call.args[1], options);
 }
 
 // Queues the request if it has to wait and may; false when it is to be answered at once. A ban
@@ -171,14 +181,6 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,
                      TakeTimedOut);
   return true;
-}
-
-// True: it has been answered, as it was before, or since its id is that of another request.
-bool IsTakenBefore(CommandCall& call, const TakeOptions& options) {
-  const auto answer = [&](const RequestMemory::Answer& before) {
-    ReplyVerdict(call.reply, VerdictAt(before, 0, call.now));
-  };
-  return IsAnswered(call, AskedIfNamed(call, options), answer);
 }
 
 // Moment, type and algorithm are checked, then the request peeks, queues or takes. One that costs

@@ -286,7 +286,9 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
         int64_t& others = ranks.at({other, name.key});
         last = std::max(last, others);
         if (wait->request.owner != owner) continue;
-        if (holds) others = rank;
+        const bool are_in_front = others < INT64_MIN / 4;
+        if (holds && are_in_front && !is_set) rank = others;
+        if (holds && !are_in_front) others = rank;
         if (!holds && !is_set) rank = others;
         has_company = true;
       }

@@ -49,6 +49,24 @@ TEST(RequestMemory, HashesLongIds) {
   EXPECT_NE(RequestIdOf(hashed), hashed) << "no id looks like the hash of another";
 }
 
+// Of a bound that nothing fits into, too.
+TEST(RequestMemory, GivesBackWhatALowerBoundLeavesOver) {
+  ManualClock clock;
+  RequestMemory memory(Keyed());
+  memory.set_bytes_max(1 << 20);
+  const auto remember = [&](int first, int count) {
+    for (int i = first; i < first + count; ++i) {
+      const Answer answer{1, clock.Sample().ms(), 1000, {1}};
+      memory.Remember(std::to_string(i), answer, clock.Sample());
+    }
+  };
+  remember(0, 1000);
+  ASSERT_EQ(memory.size(), 1000u);
+  memory.set_bytes_max(0);
+  remember(1000, 100);
+  EXPECT_EQ(memory.size(), 0u);
+}
+
 // A million steps against a list: the oldest go first, those that are over never answer.
 TEST(RequestMemory, AgreesWithAListOverLongHistories) {
   ManualClock clock;
