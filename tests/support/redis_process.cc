@@ -102,7 +102,8 @@ RedisProcess::RedisProcess(const std::vector<std::string>& options) {
   if (process_ == 0) Become(words, parent);
   for (int waited_ms = 0; process_ > 0 && waited_ms < kStartMs; waited_ms += kTryEveryMs) {
     std::unique_ptr<RedisClient> client = Connect();
-    if (client && client->Run({"PING"})) {
+    const std::optional<Reply> answer = client ? client->Run({"PING"}) : std::nullopt;
+    if (answer && !answer->ToText().starts_with("-LOADING")) {
       running_ = true;
       return;
     }

@@ -45,7 +45,7 @@ class RedisProcess {
   RedisProcess(const RedisProcess&) = delete;
   RedisProcess& operator=(const RedisProcess&) = delete;
 
-  bool running() const { return running_; }  // it answered within kStartMs
+  bool running() const { return running_; }  // it has loaded, and answered within kStartMs
   std::unique_ptr<RedisClient> Connect() const { return RedisClient::Connect(socket_path()); }
   std::string socket_path() const { return folder_ + "/redis.sock"; }
 

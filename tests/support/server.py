@@ -1,5 +1,6 @@
 """A server process for tests: started in a temporary folder on a Unix socket or a free port, and gone at
 the end, whatever happens. Knows nothing of what is tested; works for sluice and redis-server alike."""
+import contextlib
 import ctypes
 import os
 import pathlib
@@ -16,6 +17,7 @@ SLUICE = ROOT / "build" / "sluice"
 REDIS = pathlib.Path("/usr/bin/redis-server")
 
 START_SECONDS = 30
+LOWEST_PORT = 10000
 PR_SET_PDEATHSIG = 1
 
 
@@ -25,9 +27,16 @@ def first_seed():
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system gives to outgoing connections: one of these, a follower that tries its master
+    again for example, would take it before the server that it is for listens."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as numbers:
+        outgoing = int(numbers.read().split()[0])
+    above = outgoing if outgoing > LOWEST_PORT + 1000 else 65536
+    while True:
+        port = random.SystemRandom().randrange(LOWEST_PORT, above)  # whatever a test's seed is
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("", port))
+            return port
 
 
 def die_with_parent():
