@@ -1,18 +1,32 @@
 // See request_writer.h.
 #include "protocol/request_writer.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace sluice {
 namespace {
 
-void AppendNumber(std::string& out, char sign, size_t number) {
-  char text[24];
-  text[0] = sign;
-  char* const end = std::to_chars(text + 1, text + sizeof text - 2, number).ptr;
-  end[0] = '\r';
-  end[1] = '\n';
-  out.append(text, static_cast<size_t>(end + 2 - text));
+// Requests are short: one is put together here, and goes to its place as a whole.
+constexpr size_t kRequestBytes = 512;
+// A sign, 20 digits, a line end.
+constexpr size_t kNumberBytesMax = 23;
+
+char* PutLineEnd(char* at) {
+  at[0] = '\r';
+  at[1] = '\n';
+  return at + 2;
+}
+
+char* PutNumber(char* at, char sign, size_t number) {
+  *at++ = sign;
+  if (number < 10) {
+    *at++ = static_cast<char>('0' + number);
+  } else {
+    at = std::to_chars(at, at + kNumberBytesMax, number).ptr;
+  }
+  return PutLineEnd(at);
 }
 
 // Of a number with its sign and its line end.
@@ -25,12 +39,26 @@ size_t NumberBytes(size_t number) {
 }  // namespace
 
 void AppendRequest(std::string& out, Args words) {
-  AppendNumber(out, '*', words.size());
+  std::array<char, kRequestBytes> bytes;
+  char* at = PutNumber(bytes.data(), '*', words.size());
+  const auto flush = [&] {
+    out.append(bytes.data(), static_cast<size_t>(at - bytes.data()));
+    at = bytes.data();
+  };
   for (const std::string_view word : words) {
-    AppendNumber(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n");
+    const auto room = static_cast<size_t>(bytes.data() + bytes.size() - at);
+    if (room < kNumberBytesMax + word.size() + 2) [[unlikely]]
+      flush();
+    at = PutNumber(at, '$', word.size());
+    if (word.size() > bytes.size() - kNumberBytesMax - 2) [[unlikely]] {
+      flush();
+      out.append(word);
+    } else {
+      at = std::copy(word.begin(), word.end(), at);
+    }
+    at = PutLineEnd(at);
   }
+  flush();
 }
 
 size_t RequestBytes(Args words) {

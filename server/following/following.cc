@@ -107,7 +107,8 @@ void Following::UnblockAll() {
 
 std::optional<Introduction::Place> Following::PlaceWanted() {
   if (!has_place_) return std::nullopt;
-  return Introduction::Place{.id = on_.replicas.ids().id(), .offset = on_.replicas.stream().end()};
+  return Introduction::Place{.id = std::string(on_.replicas.ids().id().text()),
+                             .offset = on_.replicas.stream().end()};
 }
 
 bool Following::MayConnect() const { return !on_.log.loading() && !on_.loader.busy(); }
@@ -125,7 +126,7 @@ void Following::GoOn(const Agreement& agreement) {
         "the files do not tell how the master's stream goes on: all data are asked "
         "for");
   }
-  on_.replicas.GoOnAs(agreement.id.empty() ? on_.replicas.ids().id() : agreement.id);
+  on_.replicas.GoOnAs(ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id()));
   StreamBegins(reading_.value_or(StreamReading{}), link_.origin());
   SetUp(true);
 }
@@ -153,7 +154,7 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   if (outcome.facts.is_of_sluice) on_.time.FullSync(image_made_ms_);
   const StreamReading reading = ReadingOf(outcome, agreement);
   has_place_ = !agreement.is_silent;
-  on_.replicas.AdoptHistory(agreement.id, agreement.offset);
+  on_.replicas.AdoptHistory(ReplicationId::Of(agreement.id), agreement.offset);
   // A Sluice has said it all.
   StreamBegins(reading, agreement.reading ? std::nullopt : link_.origin());
   PlayScripts(outcome.facts.scripts);

@@ -18,8 +18,8 @@ constexpr int64_t kSecondMs = 1000;
 
 }  // namespace
 
-std::string Replicas::NewId(Host& host) {
-  std::array<uint8_t, kReplicationIdBytes / 2> random;
+ReplicationId Replicas::NewId(Host& host) {
+  std::array<uint8_t, ReplicationId::kBytes / 2> random;
   host.process().FillWithRandom(random);
   return ReplicationIdOf(random);
 }
@@ -30,7 +30,7 @@ size_t Replica::MemoryBytes() const {
 
 Replicas::Replicas(const Uses& uses)
     : on_(uses),
-      ids_(uses.run_id),
+      ids_(*ReplicationId::Of(uses.run_id)),
       stream_(uses.effects, uses.clock, uses.commands),
       turns_(stream_, [this] { TakeFromStream(); }) {}
 
@@ -79,7 +79,8 @@ Replica& Replicas::Adopt(Session& session) {
 
 void Replicas::Continue(Session& session, Replica& replica, int64_t offset) {
   ++counts_.partial;
-  Say(session, replica.takes_new_id ? Concat("+CONTINUE ", ids_.id(), "\r\n") : "+CONTINUE\r\n");
+  Say(session,
+      replica.takes_new_id ? Concat("+CONTINUE ", ids_.id().text(), "\r\n") : "+CONTINUE\r\n");
   replica.place.emplace(*stream_.backlog(), offset);
   Log(LogLevel::kNotice,
       Concat("Partial resynchronization request from ", AddressOf(session), " accepted. Sending ",
@@ -99,8 +100,8 @@ void Replicas::LogRefusal(ResyncAnswer answer, const Session& session, std::stri
       return Log(LogLevel::kNotice,
                  Concat("Partial resynchronization not accepted: Replication ID mismatch (Replica "
                         "asked for '",
-                        IsReplicationId(id) ? id : "no id", "', my replication IDs are '",
-                        ids_.id(), "' and '", ids_.second(), "')"));
+                        ReplicationId::Of(id) ? id : "no id", "', my replication IDs are '",
+                        ids_.id().text(), "' and '", ids_.second().text(), "')"));
     case ResyncAnswer::kBeyondSecond:
       return Log(LogLevel::kNotice,
                  Concat("Partial resynchronization not accepted: Requested offset for second ID "
@@ -157,13 +158,13 @@ void Replicas::OpenStream(std::string_view kept) {
   turns_.Restart(on_.turn_gate.last());
   on_.turn_gate.Add(turns_);
   Log(LogLevel::kNotice, Concat("Replication backlog created, my new replication IDs are '",
-                                ids_.id(), "' and '", ids_.second(), "'"));
+                                ids_.id().text(), "' and '", ids_.second().text(), "'"));
 }
 
 void Replicas::TakeUp(const StreamPosition& loaded) {
   if (stream_.is_open()) return;  // the data were loaded anew: what replicas have goes on
   const auto kept = TakeBacklogFile(on_.config.disk(), HandOverPath(), loaded);
-  ids_.Replace(std::string(loaded.id.text()));
+  ids_.Replace(loaded.id);
   const bool is_one_history = stream_.is_relayed() || kept || IsPlanted(PlantedFault::kSameHistory);
   if (!is_one_history) ids_.Part(NewId(on_.host), loaded.offset);
   stream_.set_end(loaded.offset - static_cast<int64_t>(kept ? kept->size() : 0));
@@ -175,9 +176,8 @@ std::string Replicas::HandOverPath() const { return on_.config.disk().Absolute(k
 
 void Replicas::HandOver() {
   Backlog* const backlog = stream_.backlog();
-  const std::optional<ReplicationId> id = ReplicationId::Of(ids_.id());
-  if (backlog == nullptr || !id) return;
-  const StreamPosition at{.id = *id, .offset = backlog->end()};
+  if (backlog == nullptr) return;
+  const StreamPosition at{.id = ids_.id(), .offset = backlog->end()};
   const int fault = WriteBacklogFile(on_.config.disk(), HandOverPath(), at, *backlog);
   if (fault != 0)
     Log(LogLevel::kWarning,

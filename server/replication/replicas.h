@@ -98,9 +98,9 @@ class Replicas final {
   void BeginRelaying();
   // All data are those of this place in the stream of that id: a full sync. Replicas begin anew.
   // Without an id it is a history that no other server knows.
-  void AdoptHistory(std::string id, int64_t offset);
+  void AdoptHistory(const std::optional<ReplicationId>& id, int64_t offset);
   // The master goes on where this server is, under that id. Replicas of another one come again.
-  void GoOnAs(std::string_view id);
+  void GoOnAs(const ReplicationId& id);
   // The master's next bytes, which have been applied; and how what follows is to be read.
   void Relay(std::string_view bytes, const StreamReading& reading);
   // How it is to be read where it begins here.
@@ -177,7 +177,7 @@ class Replicas final {
   size_t memory() const { return stream_.memory(); }
 
  private:
-  static std::string NewId(Host& host);
+  static ReplicationId NewId(Host& host);
   bool MayGrow() const { return !is_quiet_ && !is_ending_; }  // the stream, by itself
   std::string HandOverPath() const;
   void OpenStream(std::string_view kept = {});

@@ -70,11 +70,11 @@ void Replicas::ImageBegun(uint64_t sync) {
   ForEach([&](Session& session, Replica& replica) {
     if (replica.sync != sync || replica.phase != ReplicaPhase::kWaits) return;
     if (!replica.is_silent) {
-      Say(session, Concat("+FULLRESYNC ", ids_.id(), " ", end,
+      Say(session, Concat("+FULLRESYNC ", ids_.id().text(), " ", end,
                           replica.is_sluice ? reading : std::string_view(), "\r\n"));
     }
     if (replica.takes_eof && !replica.is_silent && on_.config.settings().repl_diskless_sync)
-      replica.end_mark = NewId(on_.host);
+      replica.end_mark = NewId(on_.host).text();
     replica.place.emplace(*stream_.backlog(), end + 1);
     SetPhase(replica, ReplicaPhase::kTakesImage);
   });
@@ -116,7 +116,7 @@ void Replicas::AskForAcks() {
 void Replicas::TakeFromStream() {
   stream_.EndTurn();
   on_.state.stream =
-      StreamPosition{.id = *ReplicationId::Of(ids_.id()),
+      StreamPosition{.id = ids_.id(),
                      .offset = stream_.end(),
                      .db = reading_ ? reading_->db : StreamPosition::kUnknownDatabase,
                      .reading = reading_};

@@ -21,19 +21,19 @@ void Replicas::BeginRelaying() {
   stream_.SetRelayed(true);
 }
 
-void Replicas::AdoptHistory(std::string id, int64_t offset) {
+void Replicas::AdoptHistory(const std::optional<ReplicationId>& id, int64_t offset) {
   DropAll();
   if (stream_.is_open()) CloseStream();
-  ids_.Replace(id.empty() ? NewId(on_.host) : std::move(id));
+  ids_.Replace(id ? *id : NewId(on_.host));
   stream_.set_end(offset);
   reading_.reset();
   OpenStream();
 }
 
-void Replicas::GoOnAs(std::string_view id) {
+void Replicas::GoOnAs(const ReplicationId& id) {
   if (id != ids_.id()) {
-    ids_.Part(std::string(id), stream_.end());
-    Log(LogLevel::kWarning, Concat("Master replication ID changed to ", id));
+    ids_.Part(id, stream_.end());
+    Log(LogLevel::kWarning, Concat("Master replication ID changed to ", id.text()));
     DropAll();
   }
   if (!stream_.is_open()) OpenStream();
@@ -58,9 +58,9 @@ StreamOrigin Replicas::origin() const {
 void Replicas::EndRelaying() {
   if (!stream_.is_relayed()) return;
   ids_.Part(NewId(on_.host), stream_.end());
-  Log(LogLevel::kWarning,
-      Concat("Setting secondary replication ID to ", ids_.second(),
-             ", valid up to offset: ", ids_.second_end(), ". New replication ID is ", ids_.id()));
+  Log(LogLevel::kWarning, Concat("Setting secondary replication ID to ", ids_.second().text(),
+                                 ", valid up to offset: ", ids_.second_end(),
+                                 ". New replication ID is ", ids_.id().text()));
   DropAll();
   reading_.reset();
   on_.effects.TellSoFar();

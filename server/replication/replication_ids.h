@@ -22,35 +22,29 @@
 
 namespace sluice {
 
-inline constexpr size_t kReplicationIdBytes = ReplicationId::kBytes;
-
-// An id of 20 random bytes.
-std::string ReplicationIdOf(std::span<const uint8_t, kReplicationIdBytes / 2> random);
-// Whether a text is one: 40 hex digits.
-inline bool IsReplicationId(std::string_view text) { return ReplicationId::Of(text).has_value(); }
+ReplicationId ReplicationIdOf(std::span<const uint8_t, ReplicationId::kBytes / 2> random);
 
 class ReplicationIds {
  public:
-  // Requires: IsReplicationId(id).
-  explicit ReplicationIds(std::string id);
+  explicit ReplicationIds(const ReplicationId& id);
 
-  const std::string& id() const { return id_; }
+  const ReplicationId& id() const { return id_; }
   // Without a second one that is 40 zeros, as in INFO, and -1.
-  const std::string& second() const { return second_; }
+  const ReplicationId& second() const { return second_; }
   int64_t second_end() const { return second_end_; }
 
   // The history parts from what it was behind the byte `end`: the id becomes the second one. At a
   // promotion `end` is the stream's end; after a crash the last byte that was on disk. Requires:
-  // IsReplicationId(new_id), end >= 0.
-  void Part(std::string new_id, int64_t end);
+  // end >= 0.
+  void Part(const ReplicationId& new_id, int64_t end);
   // No replica of the second id is let in any more.
   void ForgetSecond();
   // Another history altogether: that of a master that is followed.
-  void Replace(std::string id);
+  void Replace(const ReplicationId& id);
 
  private:
-  std::string id_;
-  std::string second_;
+  ReplicationId id_;
+  ReplicationId second_;
   int64_t second_end_;
 };
 

@@ -16,20 +16,26 @@ namespace {
 // A rare long turn leaves no more room than this behind.
 constexpr size_t kStreamBytesKept = 256 * 1024;
 
-// The row of an effect's words, its subcommand resolved; null: they name none.
-const Command* RowOfEffect(const CommandTable& commands, Args words) {
-  const Command* const row = commands.FindLogged(words[0]);
-  if (!row || row->subcommands.empty() || words.size() < 2) return row;
-  return commands.FindSubcommand(*row, words[1]);
-}
-
 const Command& TopOf(const Command& row) { return row.container ? *row.container : row; }
 
 }  // namespace
 
+// The row of an effect's words, its subcommand resolved; null: they name none. One command comes
+// many times in a row: that of the last one is kept.
+const Command* StreamSink::RowOf(Args words) {
+  if (last_row_ && last_name_ == words[0]) return last_row_;
+  const Command* const row = commands_.FindLogged(words[0]);
+  if (!row) return nullptr;
+  if (!row->subcommands.empty())
+    return words.size() < 2 ? row : commands_.FindSubcommand(*row, words[1]);
+  last_row_ = row;
+  last_name_ = words[0];
+  return row;
+}
+
 void StreamSink::Effect(int db, Args command, EffectTime time) {
   Begin(db, time);
-  const Command* const row = RowOfEffect(commands_, command);
+  const Command* const row = RowOf(command);
   assert(row);
   // A group that names a command which Redis does not know would be lost there as a whole.
   if (!row || (row->spec->flags & kNotInRedis70)) return AppendEffectEnvelope(bytes_, command);
@@ -44,7 +50,7 @@ void StreamSink::EffectForSluice(int db, Args command, EffectTime time) {
 // As clients spell it, where that is only another case.
 void StreamSink::AppendUnderOwnName(const Command& row, Args command) {
   const std::string_view own = TopOf(row).spec->name;
-  if (IsSameInAnyCase(own, command[0])) [[likely]]
+  if (own == command[0] || IsSameInAnyCase(own, command[0])) [[likely]]
     return AppendRequest(bytes_, command);
   std::vector<std::string_view> words(command.begin(), command.end());
   words[0] = own;

@@ -69,10 +69,13 @@ class StreamSink final : public EffectSink {
   void Drop(size_t size);
   void Begin(int db, EffectTime time);
   void NoteClock();
+  const Command* RowOf(Args words);
   void AppendUnderOwnName(const Command& row, Args command);
 
   const TurnClock& clock_;
   const CommandTable& commands_;
+  std::string last_name_;  // of last_row_, as it was spelled
+  const Command* last_row_ = nullptr;
   std::string bytes_;
   size_t open_group_at_ = kNoGroup;
   int selected_ = kNoDb;

@@ -164,7 +164,7 @@ bool MaySync(CommandCall& call) {
   return false;
 }
 
-std::string_view SafeId(std::string_view id) { return IsReplicationId(id) ? id : "no id"; }
+std::string_view SafeId(std::string_view id) { return ReplicationId::Of(id) ? id : "no id"; }
 
 // A master that hands over to this replica says so (FAILOVER). False: it has been refused.
 bool TakeOver(CommandCall& call) {
@@ -174,7 +174,7 @@ bool TakeOver(CommandCall& call) {
            Concat("Failover request received for replid ", SafeId(call.args[1]), "."));
   if (!following.is_on())
     return call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master."), false;
-  if (!IsSameInAnyCase(call.args[1], call.part<Replicas>().ids().id()))
+  if (!IsSameInAnyCase(call.args[1], call.part<Replicas>().ids().id().text()))
     return call.reply.Error("ERR PSYNC FAILOVER replid must match my replid."), false;
   following.BeMaster();
   host.Log(LogLevel::kNotice, Concat("MASTER MODE enabled (failover request from '",

@@ -22,7 +22,8 @@ TEST(RequestWriter, AppendsWordsWithTheirLengths) {
 
 TEST(RequestWriter, ItsBytesAreReadBack) {
   const std::string large(100'000, 'x');
-  const std::vector<std::string_view> words = {"a\r\n\0b"sv, "", large, "$1"};
+  const std::string middling(480, 'y');
+  const std::vector<std::string_view> words = {"a\r\n\0b"sv, "", large, middling, middling, "$1"};
   std::string out;
   AppendRequest(out, words);
   RequestParser parser;
@@ -33,7 +34,7 @@ TEST(RequestWriter, ItsBytesAreReadBack) {
 }
 
 TEST(RequestWriter, ItsBytesAreKnownBefore) {
-  for (const size_t size : {0, 1, 9, 10, 99, 100, 12'345}) {
+  for (const size_t size : {0, 1, 9, 10, 99, 100, 486, 487, 488, 511, 512, 12'345}) {
     const std::string word(size, 'x');
     const std::vector<std::string_view> words(size % 13, word);
     std::string out;

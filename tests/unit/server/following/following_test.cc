@@ -133,7 +133,7 @@ TEST_F(FollowedPair, WhoWaitsIsSentAwayWhenTheRoleChanges) {
 TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
   a_client().Line("SET key 1 PX 5000");
   Follow();
-  const std::string old_id = a_.engine().part<Replicas>().ids().id();
+  const ReplicationId old_id = a_.engine().part<Replicas>().ids().id();
   EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
   EXPECT_EQ(b_.engine().part<Replicas>().ids().second(), old_id);
   EXPECT_EQ(b_client().Line("SET key2 2").ToText(), "+OK");

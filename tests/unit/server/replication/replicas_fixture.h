@@ -57,7 +57,7 @@ class ReplicasFixture : public EngineFixture {
     server().Settle();
   }
   int64_t end() { return engine().part<Replicas>().stream().end(); }
-  std::string id() { return engine().part<Replicas>().ids().id(); }
+  std::string id() { return std::string(engine().part<Replicas>().ids().id().text()); }
   // One that has all, and is sent the stream.
   TestClient& OnlineReplica() {
     TestClient& replica = NewReplica();

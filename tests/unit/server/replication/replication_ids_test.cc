@@ -14,15 +14,17 @@
 namespace sluice {
 namespace {
 
-const std::string kFirst(kReplicationIdBytes, 'a');
-const std::string kOther(kReplicationIdBytes, 'b');
+const std::string kFirst(ReplicationId::kBytes, 'a');
+const std::string kOther(ReplicationId::kBytes, 'b');
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
 class Resync : public testing::Test {
  protected:
   // The stream is at 100, of which the last 50 bytes are kept.
-  Resync() : backlog_(0, 50), ids_(kFirst) { backlog_.Append(std::string(50, 'x')); }
+  Resync() : backlog_(0, 50), ids_(*ReplicationId::Of(kFirst)) {
+    backlog_.Append(std::string(50, 'x'));
+  }
 
   ResyncAnswer Ask(std::string_view id, int64_t offset) {
     return AnswerResync(ids_, &backlog_, backlog_.end(), id, offset);
@@ -69,17 +71,17 @@ TEST_F(Resync, OffsetsOfNoStream) {
 
 // A server that has parted from no history has a second id of zeros, with which nobody goes on.
 TEST_F(Resync, TheIdOfNoneIsNobodys) {
-  EXPECT_EQ(ids_.second(), std::string(kReplicationIdBytes, '0'));
+  EXPECT_EQ(ids_.second().text(), std::string(ReplicationId::kBytes, '0'));
   EXPECT_EQ(ids_.second_end(), -1);
-  EXPECT_EQ(Ask(ids_.second(), 100), ResyncAnswer::kBeyondSecond);
-  EXPECT_EQ(Ask(ids_.second(), -1), ResyncAnswer::kNotInBacklog);
-  EXPECT_EQ(Ask(ids_.second(), kLeast), ResyncAnswer::kNotInBacklog);
+  EXPECT_EQ(Ask(ids_.second().text(), 100), ResyncAnswer::kBeyondSecond);
+  EXPECT_EQ(Ask(ids_.second().text(), -1), ResyncAnswer::kNotInBacklog);
+  EXPECT_EQ(Ask(ids_.second().text(), kLeast), ResyncAnswer::kNotInBacklog);
 }
 
 TEST_F(Resync, TheSecondIdIsGoodUntilTheHistoriesPart) {
-  ids_.Part(kOther, 80);
-  EXPECT_EQ(ids_.id(), kOther);
-  EXPECT_EQ(ids_.second(), kFirst);
+  ids_.Part(*ReplicationId::Of(kOther), 80);
+  EXPECT_EQ(ids_.id().text(), kOther);
+  EXPECT_EQ(ids_.second().text(), kFirst);
   EXPECT_EQ(ids_.second_end(), 81);  // INFO's second_repl_offset
   EXPECT_EQ(Ask(kFirst, 80), ResyncAnswer::kContinue);
   EXPECT_EQ(Ask(kFirst, 81), ResyncAnswer::kContinue);
@@ -92,8 +94,8 @@ TEST_F(Resync, TheSecondIdIsGoodUntilTheHistoriesPart) {
 
 // A replica that is ahead of what the disk kept over a crash never goes on.
 TEST_F(Resync, AfterACrashTheOldIdIsGoodForWhatTheDiskKept) {
-  ReplicationIds ids(kFirst);
-  ids.Part(kOther, 60);
+  ReplicationIds ids(*ReplicationId::Of(kFirst));
+  ids.Part(*ReplicationId::Of(kOther), 60);
   EXPECT_EQ(AnswerResync(ids, &backlog_, 100, kFirst, 61), ResyncAnswer::kContinue);
   EXPECT_EQ(AnswerResync(ids, &backlog_, 100, kFirst, 62), ResyncAnswer::kBeyondSecond);
 }
@@ -104,17 +106,10 @@ TEST_F(Resync, WithoutABacklogNobodyGoesOn) {
   EXPECT_EQ(AnswerResync(ids_, nullptr, 100, "?", -1), ResyncAnswer::kAskedForAll);
 }
 
-TEST(ReplicationIdTest, HasFortyHexDigits) {
-  uint8_t bytes[kReplicationIdBytes / 2] = {0x00, 0x1f, 0xa2};
+TEST(ReplicationIdTest, IsWrittenAsFortyHexDigits) {
+  uint8_t bytes[ReplicationId::kBytes / 2] = {0x00, 0x1f, 0xa2};
   bytes[19] = 0xff;
-  const std::string id = ReplicationIdOf(bytes);
-  EXPECT_EQ(id, "001fa2" + std::string(32, '0') + "ff");
-  EXPECT_TRUE(IsReplicationId(id));
-  EXPECT_TRUE(IsReplicationId(UpperCase(id)));
-  EXPECT_FALSE(IsReplicationId(id.substr(1)));
-  EXPECT_FALSE(IsReplicationId(id + "0"));
-  EXPECT_FALSE(IsReplicationId("g" + id.substr(1)));
-  EXPECT_FALSE(IsReplicationId("?"));
+  EXPECT_EQ(ReplicationIdOf(bytes).text(), "001fa2" + std::string(32, '0') + "ff");
 }
 
 }  // namespace
