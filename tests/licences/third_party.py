@@ -51,8 +51,8 @@ def rows(page):
 def licence_faults(root):
     named = {
         "CMakeLists.txt": f"SPDX-License-Identifier: {LICENCE}" in (root / "CMakeLists.txt").read_text(),
-        "clients/node/package.json":
-            json.loads((root / "clients/node/package.json").read_text())["license"] == LICENCE,
+        **{path: json.loads((root / path).read_text())["license"] == LICENCE
+           for path in ("clients/node/package.json", "clients/envoy/package.json")},
         "clients/python/pyproject.toml":
             f'license = {{text = "{LICENCE}"}}' in (root / "clients/python/pyproject.toml").read_text(),
         "packaging/debian/copyright":
