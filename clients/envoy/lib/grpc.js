@@ -9,6 +9,7 @@ const { HealthImplementation } = require("grpc-health-check");
 const PROTO = path.join(__dirname, "../proto/ratelimit.proto");
 const MESSAGE_BYTES_MAX = 64 << 10;
 const STREAMS_MAX = 4_096; // of one connection
+const KEEPALIVE_MS = [60_000, 20_000]; // so often a silent client is asked for a sign, and so long it may take
 const NAME = "envoy.service.ratelimit.v3.RateLimitService";
 
 const STATUS = {
@@ -43,6 +44,8 @@ class GrpcServer {
     this.#server = new grpc.Server({
       "grpc.max_receive_message_length": MESSAGE_BYTES_MAX,
       "grpc.max_concurrent_streams": STREAMS_MAX,
+      "grpc.keepalive_time_ms": KEEPALIVE_MS[0],
+      "grpc.keepalive_timeout_ms": KEEPALIVE_MS[1],
       ...(options.connectionAge > 0 && { "grpc.max_connection_age_ms": options.connectionAge * 1_000 }),
     });
     this.#server.addService(loadService(), {

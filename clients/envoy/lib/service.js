@@ -143,7 +143,7 @@ class Service {
     try {
       return await this.#answer(readRequest(message));
     } catch (error) {
-      this.#metrics.error(error.name === "AwayError" ? "redis_error" : "service_error");
+      if (!(error instanceof AwayError)) this.#metrics.error("service_error");
       throw error;
     } finally {
       this.#metrics.request(Number(process.hrtime.bigint() - began) / 1e9);
@@ -158,12 +158,7 @@ class Service {
       await this.#ask(parts.filter((part) => part && !part.limit.unlimited));
     } catch (error) {
       if (!(error instanceof AwayError) || this.#options.failureMode === "error") throw error;
-      this.#metrics.failure(this.#options.failureMode);
-      const code = this.#options.failureMode === "allow" ? OK : OVER_LIMIT;
-      return {
-        overallCode: code,
-        statuses: parts.map((part) => ({ code: part && !part.limit.unlimited ? code : OK })),
-      };
+      return this.#answerAlone(parts);
     }
     for (const part of parts) if (part?.verdict) this.#metrics.verdict(part);
     return this.#response(parts);
@@ -181,6 +176,7 @@ class Service {
     try {
       await this.#limiter.ask(counted, { take: closed.every(({ verdict, limit }) => verdict.allowed || limit.shadow) });
     } catch (error) {
+      this.#metrics.error("redis_error");
       this.#options.onAway(error);
       throw new AwayError(error);
     } finally {
@@ -188,12 +184,25 @@ class Service {
     }
   }
 
-  #response(parts) {
-    const { responseHeaders, requestHeaders, shadowMode } = this.#options;
-    const statuses = parts.map(statusOf);
+  /** What the failure mode says in place of Sluice; a limit in shadow refuses nothing now either. */
+  #answerAlone(parts) {
+    const { failureMode } = this.#options;
+    this.#metrics.failure(failureMode);
+    const refuses = (part) =>
+      failureMode === "deny" && part !== undefined && !part.limit.unlimited && !part.limit.shadow;
+    return this.#overall(parts.map((part) => ({ code: refuses(part) ? OVER_LIMIT : OK })));
+  }
+
+  #overall(statuses) {
     const over = statuses.some(({ code }) => code === OVER_LIMIT);
-    if (over && shadowMode) this.#metrics.globalShadow();
-    const response = { overallCode: over && !shadowMode ? OVER_LIMIT : OK, statuses };
+    if (over && this.#options.shadowMode) this.#metrics.globalShadow();
+    return { overallCode: over && !this.#options.shadowMode ? OVER_LIMIT : OK, statuses };
+  }
+
+  #response(parts) {
+    const { responseHeaders, requestHeaders } = this.#options;
+    const statuses = parts.map(statusOf);
+    const response = this.#overall(statuses);
     const shown = tightest(statuses);
     if (shown && requestHeaders) response.requestHeadersToAdd = headersOf(requestHeaders, shown);
     if (shown && responseHeaders) response.responseHeadersToAdd = headersOf(responseHeaders, shown);

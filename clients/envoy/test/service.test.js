@@ -421,13 +421,23 @@ test("while Sluice cannot answer, the failure mode does", async (t) => {
     assert.deepStrictEqual(await ask(), mode === "error" ? expected : [expected, expected, "OK"], mode);
     assert.deepStrictEqual(await ask(), ["OK", "OK", "OK"], "and then it answers again");
     assert.ok(world.log.includes("Sluice cannot be asked: LOADING soon"), world.log.join("\n"));
-    assert.match(
-      await world.metrics(),
-      mode === "error"
-        ? /err_type="redis_error"\} 1$/m
-        : new RegExp(`^sluice_ratelimit_answered_without_sluice\\{mode="${mode}"\\} 1$`, "m"),
-    );
+    const metrics = await world.metrics();
+    assert.match(metrics, /^ratelimit_service_should_rate_limit_error\{err_type="redis_error"\} 1$/m);
+    const alone = new RegExp(`^sluice_ratelimit_answered_without_sluice\\{mode="${mode}"\\} 1$`, "m");
+    assert.strictEqual(alone.test(metrics), mode !== "error");
   }
+});
+
+test("in shadow nothing is refused while Sluice is away, either", async (t) => {
+  const rules = `${TWO}  - {key: soft, shadow_mode: true, rate_limit: {unit: minute, requests_per_unit: 1}}\n`;
+  const deny = await serve(t, sluice.url, rules, "--failure-mode", "deny");
+  const shadow = await serve(t, sluice.url, rules, "--failure-mode", "deny", "--shadow-mode", "yes");
+  const fault = await sluice.faults.on({}).error("LOADING soon");
+  const both = { descriptors: [user("ann"), descriptor("soft=x")] };
+  assert.deepStrictEqual(codes(await deny.ask(both)), ["OVER_LIMIT", "OVER_LIMIT", "OK"]);
+  assert.deepStrictEqual(codes(await deny.ask({ descriptors: [descriptor("soft=x")] })), ["OK", "OK"]);
+  assert.deepStrictEqual(codes(await shadow.ask(both)), ["OK", "OVER_LIMIT", "OK"]);
+  await fault.delete();
 });
 
 test("an answer that does not come is waited for no longer than it may take", async (t) => {
