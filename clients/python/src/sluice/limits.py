@@ -17,6 +17,7 @@ from .calls import Key, key_maker
 from .clock import milliseconds
 from .lease import named, span
 from .redis_py import SyncClient
+from .steps import Steps
 from .wire import Reply, Word, text
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -124,41 +125,9 @@ def verdict_of(reply: Reply) -> Verdict:
                    values["reset_at_ms"] / 1000)
 
 
-class Words:
-    """Requests and answers, for a client whose keys all begin with `prefix`."""
-
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
-
-    def take(self, key: str, limit: AnyLimit, cost: Optional[int], peek: bool, ban: Optional[float],
-             shadow: bool) -> List[Word]:
-        words: List[Word] = ["LIMIT.TAKE", self.prefix + key, *limit.words()]
-        if cost is not None:
-            words += ["COST", cost]
-        if ban is not None:
-            words += ["BAN", span("ban", ban)]
-        return words + ["PEEK"] * peek + ["SHADOW"] * shadow
-
-    def take_all(self, requests: Sequence[Take]) -> List[Word]:
-        words: List[Word] = ["LIMIT.ALL", len(requests), *(self.prefix + request.key for request in requests)]
-        for request in requests:
-            words += request.limit.words_of_several(request.cost)
-        return words
-
-    def refund(self, key: str, units: int) -> List[Word]:
-        return ["LIMIT.REFUND", self.prefix + key, units]
-
-    def info(self, key: str) -> List[Word]:
-        return ["LIMIT.INFO", self.prefix + key]
-
-
 def verdicts_of(reply: Reply) -> Verdicts:
     allowed, *rows = reply
     return Verdicts(int(allowed) == 1, tuple(verdict_of(row) for row in rows))
-
-
-def count_of(reply: Reply) -> Optional[int]:
-    return None if reply is None else int(reply)
 
 
 def info_of(reply: Reply) -> Optional[LimitInfo]:
@@ -177,54 +146,95 @@ def policy_of(reply: Reply) -> Optional[Limit]:
     return Limit(text(values["algorithm"]), int(values["max"]), int(values["period_ms"]) / 1000, int(values["burst"]))
 
 
+class Requests:
+    """Requests, and what their answers mean, for a client whose keys all begin with `prefix`; as steps, but for a
+    request that may wait."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def take_words(self, key: str, limit: AnyLimit, cost: Optional[int], peek: bool, wait: float,
+                   ban: Optional[float], shadow: bool) -> List[Word]:
+        words: List[Word] = ["LIMIT.TAKE", self.prefix + key, *limit.words()]
+        if cost is not None:
+            words += ["COST", cost]
+        if ban is not None:
+            words += ["BAN", span("ban", ban)]
+        words += ["PEEK"] * peek + ["SHADOW"] * shadow
+        return [*words, "WAIT", span("wait", wait)] if wait else words
+
+    def take_all(self, requests: Sequence[Take]) -> Steps[Verdicts]:
+        words: List[Word] = ["LIMIT.ALL", len(requests), *(self.prefix + request.key for request in requests)]
+        for request in requests:
+            words += request.limit.words_of_several(request.cost)
+        return verdicts_of((yield words))
+
+    def refund(self, key: str, units: int) -> Steps[Optional[int]]:
+        left = yield ["LIMIT.REFUND", self.prefix + key, units]
+        return None if left is None else int(left)
+
+    def info(self, key: str) -> Steps[Optional[LimitInfo]]:
+        return info_of((yield ["LIMIT.INFO", self.prefix + key]))
+
+    def set_policy(self, name: str, limit: Limit) -> Steps[None]:
+        yield ["LIMIT.POLICY", "SET", name, *limit.words()]
+
+    def get_policy(self, name: str) -> Steps[Optional[Limit]]:
+        return policy_of((yield ["LIMIT.POLICY", "GET", name]))
+
+    def delete_policy(self, name: str) -> Steps[bool]:
+        return int((yield ["LIMIT.POLICY", "DEL", name])) == 1
+
+    def policies(self) -> Steps[List[str]]:
+        return [text(name) for name in (yield ["LIMIT.POLICY", "LIST"])]
+
+
 class LimitClient:
     """Limits of one server. redis: a client of redis-py. prefix: stands before each key."""
 
     def __init__(self, redis: Any, *, prefix: str = "") -> None:
-        self._client, self._words = SyncClient(redis), Words(prefix)
+        self._client, self._requests = SyncClient(redis), Requests(prefix)
 
     def within(self, seconds: float) -> "LimitClient":
         """The same limits, over connections of their own that give up after so long."""
         made = LimitClient.__new__(LimitClient)
-        made._client, made._words = self._client.within(seconds), self._words
+        made._client, made._requests = self._client.within(seconds), self._requests
         return made
 
     def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
              ban: Optional[float] = None, shadow: bool = False) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
         until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart."""
-        words = self._words.take(key, limit, cost, peek, ban, shadow)
-        if wait:
-            return verdict_of(self._client.send_waiting(*words, "WAIT", span("wait", wait)))
-        return verdict_of(self._client.send(*words))
+        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow)
+        return verdict_of((self._client.send_waiting if wait else self._client.send)(*words))
 
     def take_all(self, requests: Sequence[Take]) -> Verdicts:
         """Takes from all of them or from none."""
-        return verdicts_of(self._client.send(*self._words.take_all(requests)))
+        return self._client.run(self._requests.take_all(requests))
 
     def refund(self, key: str, units: int = 1) -> Optional[int]:
         """Gives back what was taken and not used. What remains now; None when the limit is whole."""
-        return count_of(self._client.send(*self._words.refund(key, units)))
+        return self._client.run(self._requests.refund(key, units))
 
     def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
-        return info_of(self._client.send(*self._words.info(key)))
+        return self._client.run(self._requests.info(key))
 
     def set_policy(self, name: str, limit: Limit) -> None:
         """A limit by a name: take(key, Policy(name))."""
-        self._client.send("LIMIT.POLICY", "SET", name, *limit.words())
+        self._client.run(self._requests.set_policy(name, limit))
 
     def get_policy(self, name: str) -> Optional[Limit]:
         """The limit of that name."""
-        return policy_of(self._client.send("LIMIT.POLICY", "GET", name))
+        return self._client.run(self._requests.get_policy(name))
 
     def delete_policy(self, name: str) -> bool:
         """Whether there was one of that name."""
-        return int(self._client.send("LIMIT.POLICY", "DEL", name)) == 1
+        return self._client.run(self._requests.delete_policy(name))
 
     def policies(self) -> List[str]:
         """The names of all."""
-        return [text(name) for name in self._client.send("LIMIT.POLICY", "LIST")]
+        return self._client.run(self._requests.policies())
 
     def limited(self, key: Key, limit: AnyLimit, **options: Any) -> Callable[[Function], Function]:
         """A decorator: a call that the limit refuses raises LimitExceeded.  @limits.limited("mail:{user}", Limit(...))

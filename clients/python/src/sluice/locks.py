@@ -9,7 +9,6 @@ A lock is renewed while it is held, by one thread a client. `sluice.asyncio` has
 """
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import heapq
@@ -22,167 +21,55 @@ from types import TracebackType
 from typing import Any, Callable, Iterator, List, Optional, Tuple, Type, TypeVar
 
 from .calls import Key, key_maker
-from .lease import LOST, Grant, Lease, LockLost, LockNotGranted, LockOptions, Moment, Owners, code_of
+from .held import HeldLock, asking, give_back_words
+from .lease import Grant, Lease, LockNotGranted, LockOptions, Moment, Owners
 from .redis_py import SyncClient
+from .steps import drive
 from .wire import Reply, Word
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Lock:
+class Lock(HeldLock):
     """A lock that is held. As a context manager it is released at the end; that raises LockLost when it was lost
     before the work was done, for then the work may have met another's."""
 
+    lost: threading.Event
+
     def __init__(self, client: SyncClient, keeper: "Keeper", lease: Lease) -> None:
-        self._client, self._keeper, self._lease = client, keeper, lease
-        self._guard, self._releasing, self._renewing = threading.Lock(), threading.Lock(), threading.Lock()
+        super().__init__(client, lease, threading.Event())
+        self._keeper = keeper
+        self._releasing, self._renewing = threading.Lock(), threading.Lock()
         self._answer: Optional[bool] = None  # what release() gave
-        self._on_lost: List[Callable[[LockLost], object]] = []
-        self.lost = threading.Event()
         self._watched = 0  # the keeper's number
-        keeper.watch(self)
-
-    @property
-    def key(self) -> str:
-        return self._lease.grant.key
-
-    @property
-    def owner(self) -> str:
-        return self._lease.grant.owner
-
-    @property
-    def token(self) -> int:
-        """Grows with each grant; goes along to others that are to keep out those who come late."""
-        return self._lease.grant.token
-
-    @property
-    def held(self) -> bool:
-        """Whether it may be relied on at this moment."""
-        return self._lease.held
-
-    @property
-    def remaining(self) -> float:
-        """For how many seconds it may still be relied on without a renewal."""
-        return self._lease.remaining
-
-    @property
-    def reason(self) -> Optional[LockLost]:
-        """Why `lost` is set."""
-        return self._lease.lost
-
-    def assert_held(self) -> None:
-        """Raises LockLost unless it is held: before each step that must not be done without the lock."""
-        fault = self._lease.fault()
-        if fault is not None:
-            raise fault
-
-    def on_lost(self, call: Callable[[LockLost], object]) -> None:
-        """`call(reason)` when the lock is lost, in the thread that finds out; at once if it is."""
-        with self._guard:
-            if self._lease.lost is None:
-                self._on_lost.append(call)
-                return
-        call(self._lease.lost)
+        self._watch()
 
     def fenced(self, *words: Word) -> Reply:
         """Runs a command on this server only while the token is not stale:  lock.fenced("SET", "result", "done")
         Raises LockLost if it is: nothing was run, and the lock is lost."""
-        try:
-            return self._client.send(*self._lease.fenced_words(words))
-        except self._client.ResponseError as error:
-            if code_of(error) != "STALE":
-                raise
-            self._lose("STALE", error)
-            raise self._lease.loss("STALE") from error
+        return self._client.run(self._fenced_request(words))
 
     def renew(self) -> None:
         """Renews now, in addition to the timer. Raises LockLost if it is lost."""
-        self.assert_held()
-        try:
-            self._renew()
-        except self._client.ResponseError:
-            if self._lease.lost is None:
-                raise
-        if self._lease.lost is not None:
-            raise self._lease.lost
+        drive(self._renewing_by_hand(), self._renew)
 
     def release(self) -> bool:
         """Gives it back; False if it was lost before. Further calls give the same."""
         with self._releasing:
             if self._answer is None:
-                self._answer = self._release()
-            return self._answer
+                self._answer = self._client.run(self._release_request())
+            return bool(self._answer)
 
-    def _release(self) -> bool:
-        with self._guard:
-            lost = self._lease.lost is not None or (not self._lease.released and self._lease.remaining == 0)
-            forked = lost and self._lease.lost is not None and self._lease.lost.code == "FORKED"
-            self._lease.released = True
-        if forked:
-            return False  # it is the other process that gives it back
-        try:
-            self._client.send(*self._lease.release_words())
-            return not lost
-        except self._client.ResponseError as error:
-            if code_of(error) in LOST:
-                return False
-            if code_of(error) == "LOCKGRACE":  # a server that has lost its log's end lets the lease end it
-                return not lost
-            raise
-
-    def _renew(self) -> None:
+    def _renew(self, _: None = None) -> None:
         with self._renewing:
-            sent = Moment.now()
-            try:
-                lease_ms = self._client.send(*self._lease.renew_words())
-            except self._client.ResponseError as error:
-                code = code_of(error)
-                if code in LOST:
-                    self._lose(str(code), error)
-                raise
-        with self._guard:
-            # What comes back behind the deadline is too late: the work was told to stop.
-            if not self._lease.held:
-                return
-            self._lease.extend(sent, int(lease_ms) / 1000)
+            self._client.run(self._renewal_request())
+
+    def _watch(self) -> None:
         self._keeper.watch(self)
 
-    def _renew_by_timer(self) -> None:
-        try:
-            self._renew()
-        except Exception:  # whatever it was: the lease runs down meanwhile
-            with self._guard:
-                if not self._lease.held:
-                    return
-                self._lease.retry()
-            self._keeper.watch(self)
-
-    def _tick(self) -> None:
-        """Called by the keeper at next_moment(): gives the lock up, or renews it in a thread, so that no answer that
-        does not come holds others up."""
-        with self._guard:
-            lease = self._lease
-            if lease.lost is not None or lease.released:
-                return
-            expired = lease.remaining == 0
-            renew = not expired and lease.renew_at is not None and lease.renew_at <= time.monotonic()
-            if renew:
-                lease.renew_at = None  # until that one is over
-        if expired:
-            self._lose("EXPIRED")
-            return
-        if renew:
-            threading.Thread(target=self._renew_by_timer, name="sluice-renewal", daemon=True).start()
-        self._keeper.watch(self)
-
-    def _lose(self, code: str, cause: Optional[BaseException] = None) -> None:
-        with self._guard:
-            if not self._lease.lose(code, cause):
-                return
-            calls, self._on_lost = self._on_lost, []
-        self.lost.set()
-        for call in calls:
-            call(self._lease.lost or self._lease.loss(code))
+    def _begin_renewal(self) -> None:
+        work = (self._renewing_by_timer(), self._renew)
+        threading.Thread(target=drive, args=work, name="sluice-renewal", daemon=True).start()
 
     def _forked(self) -> None:
         """In a new process, in which this is another's lock and its threads may have stood anywhere."""
@@ -194,34 +81,12 @@ class Lock:
             self.lost.set()
 
     def __enter__(self) -> "Lock":
-        try:
-            self.assert_held()
-        except LockLost as error:  # the grant came too late
-            self.__exit__(LockLost, error, None)
-            raise
+        drive(self._entering(), lambda _: self.release())
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        if error is not None:
-            with contextlib.suppress(Exception):  # its lease ends it; the work's own error is the one to show
-                self.release()
-            return
-        held = self.held
-        try:
-            released = self.release()
-        except self._client.ResponseError:
-            raise
-        except Exception:
-            # An answer that is lost on its way takes nothing back: the work was done in time.
-            if not held:
-                raise
-            return
-        if not released:
-            raise self._lease.lost or self._lease.loss("NOTHELD")
-
-    def __repr__(self) -> str:
-        return f"Lock({self.key!r}, token={self.token}, {'held' if self.held else 'not held'})"
+        drive(self._leaving(error), lambda _: self.release())
 
 
 class Keeper:
@@ -292,7 +157,8 @@ class LockClient:
         """The lock, or None when others hold it and the wait is over."""
         chosen = dataclasses.replace(self._options, **options)
         owner = self._owners.new() if chosen.owner is None else chosen.owner
-        grant = self._ask(key, owner, chosen)
+        grant = drive(asking(key, owner, chosen, self._client.ResponseError),
+                      lambda request: self._attempt(key, owner, chosen, *request))
         return None if grant is None else Lock(self._client, self._keeper, Lease(grant, chosen))
 
     def locked(self, key: Key, **options: Any) -> Callable[[Function], Function]:
@@ -307,33 +173,18 @@ class LockClient:
             return call  # type: ignore[return-value]
         return decorate
 
-    def _ask(self, key: str, owner: str, options: LockOptions) -> Optional[Grant]:
-        """A first request does not wait, and goes over the shared connections."""
-        words = options.acquire_words(key, owner)
+    def _attempt(self, key: str, owner: str, options: LockOptions, words: List[Word], waits: bool) -> Optional[Grant]:
+        sent = Moment.now()
         try:
-            granted = self._attempt(key, owner, options, self._client.send, words)
-        except self._client.ResponseError as error:
-            if code_of(error) != "LOCKGRACE" or not options.wait:
-                raise
-            granted = None  # a request that waits waits for that, too
-        if granted is not None or not options.wait:
-            return granted
-        return self._attempt(key, owner, options, self._client.send_waiting, words + options.wait_words())
-
-    def _attempt(self, key: str, owner: str, options: LockOptions, send: Callable[..., Reply],
-                 words: List[Word]) -> Optional[Grant]:
-        alone, sent = options.owner is None, Moment.now()
-        try:
-            reply = send(*words)
+            reply = (self._client.send_waiting if waits else self._client.send)(*words)
         except self._client.ResponseError:
             raise
         except BaseException:
-            if alone:  # it may have been granted; whoever has closed the connection may take long to answer
-                back: Tuple[Word, ...] = ("LOCK.RELEASE", key, owner, "ALL")
-                threading.Thread(target=self._client.send_quietly, args=back, name="sluice-give-back",
-                                 daemon=True).start()
+            if options.owner is None:  # it may have been granted; whoever has closed the connection may take long
+                threading.Thread(target=self._client.send_quietly, args=give_back_words(key, owner, options),
+                                 name="sluice-give-back", daemon=True).start()
             raise
-        return None if reply is None else Grant.of(key, owner, alone, reply, sent)
+        return None if reply is None else Grant.of(key, owner, options.owner is None, reply, sent)
 
     def _forked(self) -> None:
         for lock in list(self._keeper.locks):

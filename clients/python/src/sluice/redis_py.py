@@ -8,6 +8,7 @@ import copy
 import weakref
 from typing import Any, Awaitable, Callable, Dict, Optional, Set, Tuple
 
+from .steps import Steps, T, drive, drive_async
 from .wire import Reply, Word
 
 UNBLOCK_AGAIN_SECONDS = 0.005
@@ -49,6 +50,10 @@ class SyncClient:
 
     def send(self, *words: Word) -> Reply:
         return self._redis.execute_command(*words)
+
+    def run(self, steps: Steps[T]) -> T:
+        """Sends the requests that the steps yield."""
+        return drive(steps, lambda words: self.send(*words))
 
     def send_quietly(self, *words: Word) -> None:
         """For what is as well done by a lease."""
@@ -98,6 +103,10 @@ class AsyncClient:
 
     async def send(self, *words: Word) -> Reply:
         return await asyncio.shield(self.start(self._redis.execute_command(*words)))
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Sends the requests that the steps yield."""
+        return await drive_async(steps, lambda words: self.send(*words))
 
     def start(self, work: Awaitable[Any]) -> "asyncio.Future[Any]":
         """Runs it to its end, whoever waits for it."""

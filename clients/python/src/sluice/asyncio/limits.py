@@ -5,11 +5,9 @@ import functools
 from typing import Any, Callable, List, Optional, Sequence, TypeVar
 
 from ..calls import Key, key_maker
-from ..lease import span
-from ..limits import (AnyLimit, Limit, LimitExceeded, LimitInfo, Take, Verdict, Verdicts, Words, count_of, info_of,
-                      policy_of, verdict_of, verdicts_of)
+from ..limits import AnyLimit, Limit, LimitExceeded, LimitInfo, Requests, Take, Verdict, Verdicts, verdict_of
 from ..redis_py import AsyncClient
-from ..wire import Reply, text
+from ..wire import Reply
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -18,49 +16,49 @@ class LimitClient:
     """Limits of one server. redis: a client of redis.asyncio. prefix: stands before each key."""
 
     def __init__(self, redis: Any, *, prefix: str = "") -> None:
-        self._client, self._words = AsyncClient(redis), Words(prefix)
+        self._client, self._requests = AsyncClient(redis), Requests(prefix)
 
     async def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
                    ban: Optional[float] = None, shadow: bool = False) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
         until they fit; a caller that is cancelled meanwhile has taken nothing. ban: refuses everything for so long
         after a refusal. shadow: counts apart."""
-        words = self._words.take(key, limit, cost, peek, ban, shadow)
+        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow)
         if not wait:
             return verdict_of(await self._client.send(*words))
 
         async def late(reply: Reply) -> None:
             if verdict_of(reply):
                 await self.refund(key, 1 if cost is None else cost)
-        return verdict_of(await self._client.send_waiting((*words, "WAIT", span("wait", wait)), late))
+        return verdict_of(await self._client.send_waiting(tuple(words), late))
 
     async def take_all(self, requests: Sequence[Take]) -> Verdicts:
         """Takes from all of them or from none."""
-        return verdicts_of(await self._client.send(*self._words.take_all(requests)))
+        return await self._client.run(self._requests.take_all(requests))
 
     async def refund(self, key: str, units: int = 1) -> Optional[int]:
         """Gives back what was taken and not used. What remains now; None when the limit is whole."""
-        return count_of(await self._client.send(*self._words.refund(key, units)))
+        return await self._client.run(self._requests.refund(key, units))
 
     async def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
-        return info_of(await self._client.send(*self._words.info(key)))
+        return await self._client.run(self._requests.info(key))
 
     async def set_policy(self, name: str, limit: Limit) -> None:
         """A limit by a name: take(key, Policy(name))."""
-        await self._client.send("LIMIT.POLICY", "SET", name, *limit.words())
+        await self._client.run(self._requests.set_policy(name, limit))
 
     async def get_policy(self, name: str) -> Optional[Limit]:
         """The limit of that name."""
-        return policy_of(await self._client.send("LIMIT.POLICY", "GET", name))
+        return await self._client.run(self._requests.get_policy(name))
 
     async def delete_policy(self, name: str) -> bool:
         """Whether there was one of that name."""
-        return int(await self._client.send("LIMIT.POLICY", "DEL", name)) == 1
+        return await self._client.run(self._requests.delete_policy(name))
 
     async def policies(self) -> List[str]:
         """The names of all."""
-        return [text(name) for name in await self._client.send("LIMIT.POLICY", "LIST")]
+        return await self._client.run(self._requests.policies())
 
     def limited(self, key: Key, limit: AnyLimit, **options: Any) -> Callable[[Function], Function]:
         """A decorator for coroutine functions: a call that the limit refuses raises LimitExceeded. options: those of
