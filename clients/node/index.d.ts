@@ -30,6 +30,11 @@ export interface LockOptions {
   minHold?: number;
   /** What LOCK.INFO shows beside the owner. */
   label?: string;
+  /** Of those who wait, the higher goes first: -100 to 100 (0). */
+  priority?: number;
+  /** Asked again with the same id, as its answer was lost, the request gets its grant again, and no second hold. It
+   *  wants an owner. */
+  id?: string;
 }
 
 export declare class Lock {
@@ -110,6 +115,10 @@ export interface TakeOptions {
   ban?: number;
   /** Tries a limit out: counted apart. */
   shadow?: boolean;
+  /** Asked again with the same id, as its answer was lost, a request counts once. Any text that no other request has. */
+  id?: string;
+  /** For how long its answer is remembered: the period, an hour at most. */
+  idFor?: number;
 }
 
 export interface LimitInfo {
@@ -120,9 +129,10 @@ export declare class LimitClient {
   constructor(redis: RedisClient, options?: { prefix?: string });
   take(key: string, limit: Limit, options?: TakeOptions): Promise<Verdict>;
   /** Takes from all of them or from none. */
-  takeAll(requests: { key: string; limit: Limit; cost?: number }[]): Promise<{ allowed: boolean; verdicts: Verdict[] }>;
+  takeAll(requests: { key: string; limit: Limit; cost?: number }[], options?: Pick<TakeOptions, "id" | "idFor">):
+    Promise<{ allowed: boolean; verdicts: Verdict[] }>;
   /** Gives back what was not used. What remains; null when the limit is whole. */
-  refund(key: string, units?: number): Promise<number | null>;
+  refund(key: string, units?: number, options?: Pick<TakeOptions, "id">): Promise<number | null>;
   info(key: string): Promise<LimitInfo | null>;
   setPolicy(name: string, limit: NumericLimit): Promise<void>;
   getPolicy(name: string): Promise<{ algorithm: string; max: number; period: number; burst: number } | null>;

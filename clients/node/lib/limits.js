@@ -22,6 +22,15 @@ function limitWords(limit) {
   return limit.burst === undefined ? words : [...words, "BURST", limit.burst];
 }
 
+/** Asking again safely: with the same id the same verdict, and nothing more is taken. */
+function nameWords({ id, idFor }) {
+  if (id === undefined) {
+    if (idFor !== undefined) throw new TypeError("idFor wants an id");
+    return [];
+  }
+  return idFor === undefined ? ["ID", id] : ["ID", id, "FOR", idFor];
+}
+
 function verdictOf(reply) {
   const values = named(reply, VERDICT);
   return {
@@ -42,30 +51,32 @@ class LimitClient {
   }
 
   /** Takes `cost` units, all or none; 0 asks without taking. peek: stores nothing. wait: parks the caller, in order,
-   *  until they fit; `signal` ends that. ban: refuses everything for so long after a refusal. shadow: counts apart. */
-  async take(key, limit, { cost, peek, wait, ban, shadow, signal } = {}) {
+   *  until they fit; `signal` ends that. ban: refuses everything for so long after a refusal. shadow: counts apart.
+   *  id: asked again with it, as the answer was lost, the request counts once; idFor: for so long. */
+  async take(key, limit, { cost, peek, wait, ban, shadow, signal, id, idFor } = {}) {
     const words = ["LIMIT.TAKE", this.#prefix + key, ...limitWords(limit)];
     for (const [word, value] of [["COST", cost], ["BAN", ban]]) if (value !== undefined) words.push(word, value);
     if (peek) words.push("PEEK");
     if (shadow) words.push("SHADOW");
+    words.push(...nameWords({ id, idFor }));
     if (!wait) return verdictOf(await this.#client.send(...words));
     const refund = () => this.refund(key, cost ?? 1).catch(() => {});
     const late = (reply) => (verdictOf(reply).allowed ? refund() : undefined);
     return verdictOf(await sendWaiting(this.#client, [...words, "WAIT", wait], signal, late));
   }
 
-  /** Takes from all of them or from none: [{ key, limit, cost }]. */
-  async takeAll(requests) {
+  /** Takes from all of them or from none: [{ key, limit, cost }]. options: id and idFor, as of take. */
+  async takeAll(requests, options = {}) {
     const words = requests.flatMap(({ limit, cost = 1 }) => (limit.policy === undefined
       ? [algorithmWord(limit), limit.max, limit.period, limit.burst ?? 0, cost] : ["POLICY", limit.policy, cost]));
     const keys = requests.map(({ key }) => this.#prefix + key);
-    const [allowed, ...verdicts] = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words);
+    const [allowed, ...verdicts] = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words, ...nameWords(options));
     return { allowed: Number(allowed) === 1, verdicts: verdicts.map(verdictOf) };
   }
 
-  /** Gives back what was taken and not used. What remains now; null when the limit is whole. */
-  async refund(key, units = 1) {
-    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units);
+  /** Gives back what was taken and not used. What remains now; null when the limit is whole. id: as of take. */
+  async refund(key, units = 1, { id } = {}) {
+    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units, ...nameWords({ id }));
     return left === null ? null : Number(left);
   }
 

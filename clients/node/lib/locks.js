@@ -35,10 +35,13 @@ function shapeWords({ shared, permits }) {
   return words;
 }
 
-function keepWords({ minHold, label }) {
+function keepWords({ minHold, label, priority, id, owner }) {
+  if (id !== undefined && owner === undefined) throw new TypeError("an id wants an owner who asks again");
   const words = [];
   if (minHold !== undefined) words.push("MINHOLD", positive("minHold", minHold));
   if (label !== undefined) words.push("LABEL", label);
+  if (priority !== undefined) words.push("PRIORITY", priority);
+  if (id !== undefined) words.push("ID", id);
   return words;
 }
 

@@ -8,9 +8,10 @@ const { LockLostError, LockNotGrantedError } = require("@sluice/client");
 
 const NOW = Date.parse("2030-01-01");
 const OURS = /^(LOCK\.|LIMIT\.|FENCED$)/;
-// A verdict's word that Node alone has.
-const OWN = "neverFits";
-const SPANS = { retry: "retryMs", reset: "resetMs", reset_at: "resetAtMs", period: "periodMs" };
+// A case's names of what a value of ours has.
+const NAMES = {
+  retry: "retryMs", reset: "resetMs", reset_at: "resetAtMs", period: "periodMs", never_fits: "neverFits",
+};
 
 const words = (step) => (typeof step === "string" ? step.split(" ") : step);
 const camel = (options = {}) => Object.fromEntries(Object.entries(options).map(([name, value]) =>
@@ -41,9 +42,9 @@ function assertRaised(error, { error: kind, code, key, token, text }) {
 function plain(value) {
   if (value?.verdicts) return { allowed: value.allowed, remaining: value.verdicts.map(({ remaining }) => remaining) };
   if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
-  const named = Object.fromEntries(Object.entries(SPANS).filter(([, ours]) => ours in value)
+  const named = Object.fromEntries(Object.entries(NAMES).filter(([, ours]) => ours in value)
     .map(([name, ours]) => [name, value[ours]]));
-  const same = Object.entries(value).filter(([name]) => !Object.values(SPANS).includes(name) && name !== OWN);
+  const same = Object.entries(value).filter(([name]) => !Object.values(NAMES).includes(name));
   return { ...Object.fromEntries(same), ...named, ...(named.retry < 0 && { retry: null }) };
 }
 
@@ -145,8 +146,8 @@ class Player {
       lost: async () => lock.signal.aborted,
       assert_held: async () => lock.assertHeld(),
       take: () => limits.take(step.key, step.limit, options),
-      take_all: () => limits.takeAll(step.requests),
-      refund: () => limits.refund(step.key, step.units),
+      take_all: () => limits.takeAll(step.requests, options),
+      refund: () => limits.refund(step.key, step.units, options),
       info: () => limits.info(step.key),
       set_policy: () => limits.setPolicy(step.name, step.limit),
       get_policy: () => limits.getPolicy(step.name),

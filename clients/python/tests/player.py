@@ -15,7 +15,7 @@ import sluice
 CASES = json.loads((pathlib.Path(__file__).resolve().parents[2] / "cases.json").read_text(encoding="utf-8"))
 NOW = 1_893_456_000
 OURS = re.compile(r"(?:LOCK\.|LIMIT\.|FENCED$)")
-SPANS = ("lease", "wait", "renew_every", "margin", "min_hold", "ban", "timeout")
+SPANS = ("lease", "wait", "renew_every", "margin", "min_hold", "ban", "id_for", "timeout")
 
 
 class OwnError(Exception):
@@ -69,7 +69,7 @@ def plain(value):
     """A value of ours in the words of the cases."""
     if isinstance(value, sluice.Verdict):
         return {"allowed": value.allowed, "limit": value.limit, "remaining": value.remaining,
-                "retry": milliseconds(value.retry_after), "reset": milliseconds(value.reset_after),
+                "retry": milliseconds(value.retry_after), "never_fits": value.never_fits, "reset": milliseconds(value.reset_after),
                 "reset_at": milliseconds(value.reset_at)}
     if isinstance(value, sluice.Verdicts):
         return {"allowed": value.allowed, "remaining": [verdict.remaining for verdict in value.verdicts]}

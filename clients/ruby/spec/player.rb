@@ -9,7 +9,7 @@ class Player
   CASES = JSON.parse(File.read(File.expand_path("../../cases.json", __dir__)))
   NOW = 1_893_456_000
   OURS = /\A(?:LOCK\.|LIMIT\.|FENCED\z)/i.freeze
-  SPANS = %i[lease wait renew_every margin min_hold ban timeout].freeze
+  SPANS = %i[lease wait renew_every margin min_hold ban id_for timeout].freeze
   KINDS = { "LockLost" => Sluice::LockLost, "LockNotGranted" => Sluice::LockNotGranted, "Argument" => ArgumentError,
             "Server" => Redis::CommandError, "Connection" => Redis::BaseConnectionError }.freeze
 
@@ -43,7 +43,7 @@ class Player
     case value
     when Sluice::Verdict
       { "allowed" => value.allowed?, "limit" => value.limit, "remaining" => value.remaining,
-        "retry" => ms[value.retry_after], "reset" => ms[value.reset_after], "reset_at" => ms[value.reset_at] }
+        "retry" => ms[value.retry_after], "never_fits" => value.never_fits?, "reset" => ms[value.reset_after], "reset_at" => ms[value.reset_at] }
     when Sluice::Verdicts
       { "allowed" => value.allowed?, "remaining" => value.verdicts.map(&:remaining) }
     when Sluice::LimitInfo
@@ -165,8 +165,8 @@ class Player
     when "take_all"
       @limits.take_all(step["requests"].map do |one|
         { key: one["key"], limit: Player.limit(one["limit"]), cost: one.fetch("cost", 1) }
-      end)
-    when "refund" then @limits.refund(step["key"], step["units"])
+      end, **options)
+    when "refund" then @limits.refund(step["key"], step["units"], **options)
     when "info" then @limits.info(step["key"])
     when "set_policy" then @limits.set_policy(step["name"], Player.limit(step["limit"]))
     when "get_policy", "delete_policy" then @limits.public_send(step["call"], step["name"])

@@ -15,14 +15,16 @@ const perUser: Limit = { algorithm: "rolling", max: 100, period: 60_000, burst: 
 export async function use(): Promise<string> {
   const locks = new LockClient(new Redis());
   const limits = new LimitClient(createClient(), { prefix: "limit:" });
-  const done: number = await locks.withLock("door", { wait: 100, permits: { take: 1, of: 3 } }, async (lock) => {
+  const done: number = await locks.withLock("door", { wait: 100, priority: 5, permits: { take: 1, of: 3 } }, async (lock) => {
     lock.signal.throwIfAborted();
     return lock.token;
   });
   const lock = await locks.tryAcquire("door", { shared: true });
   if (lock?.signal.reason instanceof LockLostError) console.log(lock.signal.reason.code, done);
   const { retryMs } = await limits.take("user:17", perUser, { cost: 2 });
-  await limits.take("user:17", { policy: "free" });
+  await limits.take("user:17", { policy: "free" }, { id: "request-1", idFor: 5_000 });
+  await limits.takeAll([{ key: "user:17", limit: perUser }], { id: "request-2" });
+  await limits.refund("user:17", 1, { id: "request-3" });
   // @ts-expect-error: no such algorithm
   await limits.take("user:17", { algorithm: "random", max: 1, period: 1 });
 

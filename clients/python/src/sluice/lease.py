@@ -95,7 +95,9 @@ class LockOptions:
     owner: who asks; without one each call is an owner of its own, with one asking again is re-entrant. renew,
     renew_every: whether and when a timer renews it (a third of the lease). margin: so long before its end the lock is
     given up for lost (a tenth of the lease, a second at most). shared: beside others that share. permits: a semaphore
-    of so many, or (how many to take, of how many). min_hold, label: the server's MINHOLD and LABEL."""
+    of so many, or (how many to take, of how many). min_hold, label: the server's MINHOLD and LABEL.
+    priority: of those who wait the higher goes first, -100 to 100. id: asked again with it, as the answer was lost, the
+    request of that owner gets its grant again, and no second hold."""
     lease: float = 30.0
     wait: float = 0.0
     owner: Optional[str] = None
@@ -106,6 +108,8 @@ class LockOptions:
     permits: Union[int, Tuple[int, int], None] = None
     min_hold: Optional[float] = None
     label: Optional[str] = None
+    priority: Optional[int] = None
+    id: Optional[str] = None
 
     def __post_init__(self) -> None:
         span("lease", self.lease)
@@ -116,6 +120,8 @@ class LockOptions:
             raise ValueError("renew_every and margin must leave some of the lease")
         if self.shared and self.permits is not None:
             raise ValueError("a lock is shared or has permits, not both")
+        if self.id is not None and self.owner is None:
+            raise ValueError("an id wants an owner who asks again")
 
     @property
     def margin_used(self) -> float:
@@ -140,7 +146,10 @@ class LockOptions:
         words: List[Word] = ["LOCK.ACQUIRE", key, owner, "LEASE", milliseconds(self.lease), *self.shape()]
         if self.min_hold is not None:
             words += ["MINHOLD", milliseconds(self.min_hold)]
-        return words if self.label is None else [*words, "LABEL", self.label]
+        for word, value in (("LABEL", self.label), ("PRIORITY", self.priority), ("ID", self.id)):
+            if value is not None:
+                words += [word, value]
+        return words
 
     def wait_words(self) -> List[Word]:
         """Behind those, for a request that may queue."""

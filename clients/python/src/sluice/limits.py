@@ -38,6 +38,11 @@ class Verdict:
     reset_after: float
     reset_at: float
 
+    @property
+    def never_fits(self) -> bool:
+        """The cost is above the limit: no waiting helps."""
+        return self.retry_after is None
+
     def __bool__(self) -> bool:
         return self.allowed
 
@@ -118,6 +123,15 @@ class Take(NamedTuple):
     cost: int = 1
 
 
+def id_words(name: Optional[str], seconds: Optional[float]) -> List[Word]:
+    """Asking again safely: with the same id the same verdict, and nothing more is taken."""
+    if name is None:
+        if seconds is not None:
+            raise ValueError("id_for wants an id")
+        return []
+    return ["ID", name] if seconds is None else ["ID", name, "FOR", span("id_for", seconds)]
+
+
 def verdict_of(reply: Reply) -> Verdict:
     values = {name: int(value) for name, value in named(reply, VERDICT).items()}
     return Verdict(values["allowed"] == 1, values["limit"], values["remaining"],
@@ -154,23 +168,23 @@ class Requests:
         self.prefix = prefix
 
     def take_words(self, key: str, limit: AnyLimit, cost: Optional[int], peek: bool, wait: float,
-                   ban: Optional[float], shadow: bool) -> List[Word]:
+                   ban: Optional[float], shadow: bool, id: Optional[str], id_for: Optional[float]) -> List[Word]:
         words: List[Word] = ["LIMIT.TAKE", self.prefix + key, *limit.words()]
         if cost is not None:
             words += ["COST", cost]
         if ban is not None:
             words += ["BAN", span("ban", ban)]
-        words += ["PEEK"] * peek + ["SHADOW"] * shadow
+        words += ["PEEK"] * peek + ["SHADOW"] * shadow + id_words(id, id_for)
         return [*words, "WAIT", span("wait", wait)] if wait else words
 
-    def take_all(self, requests: Sequence[Take]) -> Steps[Verdicts]:
+    def take_all(self, requests: Sequence[Take], id: Optional[str], id_for: Optional[float]) -> Steps[Verdicts]:
         words: List[Word] = ["LIMIT.ALL", len(requests), *(self.prefix + request.key for request in requests)]
         for request in requests:
             words += request.limit.words_of_several(request.cost)
-        return verdicts_of((yield words))
+        return verdicts_of((yield words + id_words(id, id_for)))
 
-    def refund(self, key: str, units: int) -> Steps[Optional[int]]:
-        left = yield ["LIMIT.REFUND", self.prefix + key, units]
+    def refund(self, key: str, units: int, id: Optional[str]) -> Steps[Optional[int]]:
+        left = yield ["LIMIT.REFUND", self.prefix + key, units, *id_words(id, None)]
         return None if left is None else int(left)
 
     def info(self, key: str) -> Steps[Optional[LimitInfo]]:
@@ -202,19 +216,22 @@ class LimitClient:
         return made
 
     def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
-             ban: Optional[float] = None, shadow: bool = False) -> Verdict:
+             ban: Optional[float] = None, shadow: bool = False, id: Optional[str] = None,
+             id_for: Optional[float] = None) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
-        until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart."""
-        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow)
+        until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart. id: asked again with
+        it, as the answer was lost, the request counts once; id_for: for so long."""
+        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow, id, id_for)
         return verdict_of((self._client.send_waiting if wait else self._client.send)(*words))
 
-    def take_all(self, requests: Sequence[Take]) -> Verdicts:
-        """Takes from all of them or from none."""
-        return self._client.run(self._requests.take_all(requests))
+    def take_all(self, requests: Sequence[Take], *, id: Optional[str] = None,
+                 id_for: Optional[float] = None) -> Verdicts:
+        """Takes from all of them or from none. id, id_for: as of take()."""
+        return self._client.run(self._requests.take_all(requests, id, id_for))
 
-    def refund(self, key: str, units: int = 1) -> Optional[int]:
-        """Gives back what was taken and not used. What remains now; None when the limit is whole."""
-        return self._client.run(self._requests.refund(key, units))
+    def refund(self, key: str, units: int = 1, *, id: Optional[str] = None) -> Optional[int]:
+        """Gives back what was taken and not used. What remains now; None when the limit is whole. id: as of take()."""
+        return self._client.run(self._requests.refund(key, units, id))
 
     def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""

@@ -47,7 +47,7 @@ module Sluice
   class LockOptions
     MARGIN_MAX = 1.0
     DEFAULTS = { lease: 30.0, wait: 0, owner: nil, renew: true, renew_every: nil, margin: nil, shared: false,
-                 permits: nil, min_hold: nil, label: nil }.freeze
+                 permits: nil, min_hold: nil, label: nil, priority: nil, id: nil }.freeze
 
     attr_reader :lease, :wait, :owner, :margin, :renewal
 
@@ -79,7 +79,9 @@ module Sluice
     def acquire_words(key, owner)
       words = ["LOCK.ACQUIRE", key, owner, "LEASE", @lease_ms, *shape]
       words.push("MINHOLD", Span.milliseconds(:min_hold, @all[:min_hold])) if @all[:min_hold]
-      words.push("LABEL", @all[:label]) if @all[:label]
+      { "LABEL" => :label, "PRIORITY" => :priority, "ID" => :id }.each do |word, option|
+        words.push(word, @all[option]) unless @all[option].nil?
+      end
       words
     end
 
@@ -102,6 +104,7 @@ module Sluice
         raise ArgumentError, "renew_every and margin must leave some of the lease"
       end
       raise ArgumentError, "a lock is shared or has permits, not both" if @all[:shared] && @all[:permits]
+      raise ArgumentError, "an id wants an owner who asks again" if @all[:id] && !owner
     end
   end
 

@@ -57,6 +57,11 @@ module Sluice
     end
 
     alias_method :allowed?, :allowed
+
+    # The cost is above the limit: no waiting helps.
+    def never_fits?
+      retry_after.nil?
+    end
   end
 
   # Of several limits: `allowed` when all were taken, for then only was anything taken.
@@ -93,10 +98,12 @@ module Sluice
     end
 
     # Takes `cost` units, all or none: a Verdict. peek: stores nothing. wait: parks the caller, in order, for so many
-    # seconds until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart.
-    def take(key, limit, cost: nil, peek: false, wait: 0, ban: nil, shadow: false)
+    # seconds until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart. id: asked again
+    # with it, as the answer was lost, the request counts once; id_for: for so long.
+    def take(key, limit, cost: nil, peek: false, wait: 0, ban: nil, shadow: false, id: nil, id_for: nil)
       words = ["LIMIT.TAKE", @prefix + key, *limit.words, *(["COST", cost] if cost),
-               *(["BAN", Span.milliseconds(:ban, ban)] if ban), *("PEEK" if peek), *("SHADOW" if shadow)]
+               *(["BAN", Span.milliseconds(:ban, ban)] if ban), *("PEEK" if peek), *("SHADOW" if shadow),
+               *id_words(id, id_for)]
       return Verdict.of(@connections.call(*words)) if wait.zero?
 
       Verdict.of(@connections.call_waiting(*words, "WAIT", Span.milliseconds(:wait, wait)))
@@ -110,17 +117,17 @@ module Sluice
       yield verdict
     end
 
-    # Takes from all of them or from none: [{key:, limit:, cost:}].
-    def take_all(requests)
+    # Takes from all of them or from none: [{key:, limit:, cost:}]. id, id_for: as of take.
+    def take_all(requests, id: nil, id_for: nil)
       words = requests.flat_map { |request| request[:limit].words_of_several(request.fetch(:cost, 1)) }
       keys = requests.map { |request| @prefix + request[:key] }
-      allowed, *rows = @connections.call("LIMIT.ALL", keys.size, *keys, *words)
+      allowed, *rows = @connections.call("LIMIT.ALL", keys.size, *keys, *words, *id_words(id, id_for))
       Verdicts.new(allowed == 1, rows.map { |row| Verdict.of(row) })
     end
 
-    # Gives back what was taken and not used. What remains now; nil when the limit is whole.
-    def refund(key, units = 1)
-      @connections.call("LIMIT.REFUND", @prefix + key, units)
+    # Gives back what was taken and not used. What remains now; nil when the limit is whole. id: as of take.
+    def refund(key, units = 1, id: nil)
+      @connections.call("LIMIT.REFUND", @prefix + key, units, *id_words(id, nil))
     end
 
     # What is known of a limit; nil when it is whole.
@@ -149,6 +156,16 @@ module Sluice
     # The names of all.
     def policies
       @connections.call("LIMIT.POLICY", "LIST")
+    end
+
+    private
+
+    # Asking again safely: with the same id the same verdict, and nothing more is taken.
+    def id_words(id, id_for)
+      raise ArgumentError, "id_for wants an id" if id_for && !id
+      return [] unless id
+
+      ["ID", id, *(["FOR", Span.milliseconds(:id_for, id_for)] if id_for)]
     end
   end
 end

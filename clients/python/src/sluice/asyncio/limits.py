@@ -19,11 +19,13 @@ class LimitClient:
         self._client, self._requests = AsyncClient(redis), Requests(prefix)
 
     async def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
-                   ban: Optional[float] = None, shadow: bool = False) -> Verdict:
+                   ban: Optional[float] = None, shadow: bool = False, id: Optional[str] = None,
+                   id_for: Optional[float] = None) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
         until they fit; a caller that is cancelled meanwhile has taken nothing. ban: refuses everything for so long
-        after a refusal. shadow: counts apart."""
-        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow)
+        after a refusal. shadow: counts apart. id: asked again with it, as the answer was lost, the request counts once;
+        id_for: for so long."""
+        words = self._requests.take_words(key, limit, cost, peek, wait, ban, shadow, id, id_for)
         if not wait:
             return verdict_of(await self._client.send(*words))
 
@@ -32,13 +34,14 @@ class LimitClient:
                 await self.refund(key, 1 if cost is None else cost)
         return verdict_of(await self._client.send_waiting(tuple(words), late))
 
-    async def take_all(self, requests: Sequence[Take]) -> Verdicts:
-        """Takes from all of them or from none."""
-        return await self._client.run(self._requests.take_all(requests))
+    async def take_all(self, requests: Sequence[Take], *, id: Optional[str] = None,
+                       id_for: Optional[float] = None) -> Verdicts:
+        """Takes from all of them or from none. id, id_for: as of take()."""
+        return await self._client.run(self._requests.take_all(requests, id, id_for))
 
-    async def refund(self, key: str, units: int = 1) -> Optional[int]:
-        """Gives back what was taken and not used. What remains now; None when the limit is whole."""
-        return await self._client.run(self._requests.refund(key, units))
+    async def refund(self, key: str, units: int = 1, *, id: Optional[str] = None) -> Optional[int]:
+        """Gives back what was taken and not used. What remains now; None when the limit is whole. id: as of take()."""
+        return await self._client.run(self._requests.refund(key, units, id))
 
     async def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
