@@ -237,16 +237,20 @@ function limitOf(source, words, shadow) {
   };
 }
 
-/** The files that `place`, a file or a folder, stands for: [[name, text]]. Of a folder these are its *.yaml and *.yml,
- *  by their names, but for those that begin with a dot. */
+/** The names of the files that `place` stands for: its own, or where it is a folder its *.yaml and *.yml, in order, but
+ *  for those that begin with a dot; one more than may be at most. */
+function filesOf(place) {
+  if (!fs.statSync(place).isDirectory()) return [place];
+  const names = fs.readdirSync(place).filter((name) => /^[^.].*\.ya?ml$/.test(name));
+  return names
+    .sort()
+    .slice(0, FILES_MAX + 1)
+    .map((name) => path.join(place, name));
+}
+
+/** [[name, text]] of these files. */
 function readFiles(place) {
-  const found = fs.statSync(place).isDirectory()
-    ? fs
-        .readdirSync(place)
-        .filter((name) => /^[^.].*\.ya?ml$/.test(name))
-        .sort()
-        .map((name) => path.join(place, name))
-    : [place];
+  const found = filesOf(place);
   if (found.length === 0) throw new ConfigError(`${place}: no file in it ends with .yaml or .yml`);
   if (found.length > FILES_MAX) throw new ConfigError(`${place}: more than ${FILES_MAX} files`);
   return found.map((file) => {
@@ -272,4 +276,4 @@ function loadConfig(place, options) {
   }
 }
 
-module.exports = { ConfigError, DEPTH_MAX, TEXT_MAX, loadConfig, parseFiles };
+module.exports = { ConfigError, DEPTH_MAX, TEXT_MAX, filesOf, loadConfig, parseFiles };

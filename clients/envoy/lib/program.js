@@ -28,6 +28,8 @@ function connect(url, timeoutMs) {
     enableOfflineQueue: false,
     lazyConnect: true,
     maxRetriesPerRequest: 0,
+    // A server that follows another one by now: where the name leads to by then may be the other.
+    reconnectOnError: ({ message }) => message.startsWith("READONLY"),
     retryStrategy: (times) => Math.min(first * 2 ** Math.min(times, 10), longest),
   });
 }

@@ -6,24 +6,26 @@
 // cannot be used change nothing; they are told of once, until they change again.
 "use strict";
 const fs = require("node:fs");
-const path = require("node:path");
-const { loadConfig } = require("./config.js");
+const { filesOf, loadConfig } = require("./config.js");
 
-/** What tells one state of the files from another; text, also of a place that is not there. */
-function signatureOf(place) {
-  const one = (file) => {
+/** What tells one state of a file from another; text, also of one that is not there. */
+function stateOf(file) {
+  try {
     const { dev, ino, size, mtimeNs, ctimeNs } = fs.statSync(file, { bigint: true });
     return [dev, ino, size, mtimeNs, ctimeNs].join(":");
-  };
+  } catch (error) {
+    return error.code;
+  }
+}
+
+/** The same of all files that a place stands for. */
+function signatureOf(place) {
   try {
-    if (!fs.statSync(place).isDirectory()) return one(place);
-    return fs
-      .readdirSync(place)
-      .sort()
-      .map((name) => `${name}=${one(path.join(place, name))}`)
+    return filesOf(place)
+      .map((file) => `${file}=${stateOf(file)}`)
       .join("\n");
   } catch (error) {
-    return `unreadable: ${error.code}`;
+    return error.code;
   }
 }
 

@@ -149,6 +149,10 @@ test("files are read again when they change, and bad ones are told of", async (t
   write("a.yaml", rules(3));
   await until(async () => (await limitOf(program)) === 3, "a mended file");
 
+  fs.symlinkSync("me@host.4711", path.join(place, ".#a.yaml")); // an editor's lock, which leads nowhere
+  fs.symlinkSync("nowhere", path.join(place, "c.yaml"));
+  await until(() => /the former rules stay: .*ENOENT/.test(program.state.log), "a link that leads nowhere");
+  fs.rmSync(path.join(place, "c.yaml"));
   write("b.yaml", rules(1, "other"));
   await until(() => program.state.log.includes("limits of 2 domains, shop, other"), "a new file");
   fs.rmSync(path.join(place, "b.yaml"));

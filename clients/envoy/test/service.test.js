@@ -483,6 +483,15 @@ test("a lost connection is made again, and nothing is sent twice", async (t) => 
   assert.strictEqual(limitRemaining, 0, "the first was taken once, and its answer lost");
 });
 
+test("a server that may only be read is left, for the one that has its name now", async (t) => {
+  await freeze();
+  const world = await serve(t, sluice.url, TWO);
+  await sluice.faults.on("LIMIT.ALL", { times: 1 }).error("READONLY You can't write against a read only replica.");
+  await assert.rejects(world.ask({ descriptors: [user("ann")] }), { code: grpc.status.UNAVAILABLE });
+  await until(() => world.log.filter((line) => line === "connected to Sluice").length === 2, "a new connection");
+  assert.deepStrictEqual(codes(await world.ask({ descriptors: [user("ann")] })), ["OK", "OK"]);
+});
+
 test("a limit that changes keeps what is used", async (t) => {
   await freeze();
   const world = await serve(t, sluice.url, THREE);
