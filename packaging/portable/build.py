@@ -57,6 +57,7 @@ end
 
 # Where a version stands. All have to be the same.
 VERSIONS = {"CMakeLists.txt": r"project\(sluice VERSION (\S+)", "clients/node/package.json": r'"version": "(\S+)"',
+            "clients/envoy/package.json": r'"version": "(\S+)"',
             "clients/python/pyproject.toml": r'^version = "(\S+)"', "clients/python/src/sluice/__init__.py": r'__version__ = "(\S+)"',
             "clients/ruby/lib/sluice/version.rb": r'VERSION = "(\S+)"'}
 
