@@ -41,6 +41,7 @@ void Following::Follow(std::string host, int64_t port) {
     UnblockAll();
     Begin();
     has_place_ = true;  // in its own history
+    own_history_ = on_.replicas.ids().id();
     reading_ = on_.replicas.reading();
   }
   on_.config.SetMaster({.host = host, .port = port});
@@ -71,6 +72,7 @@ void Following::BeMaster() {
   on_.state.is_on = false;
   on_.flags.Lower(SlowPathFlags::kFollowing);
   has_place_ = false;
+  own_history_.clear();
   owes_ack_ = false;
   on_.replicas.EndRelaying();
   on_.time.Promoted();
@@ -112,6 +114,10 @@ std::optional<Introduction::Place> Following::PlaceWanted() {
 }
 
 bool Following::MayConnect() const { return !on_.log.loading() && !on_.loader.busy(); }
+
+bool Following::HasMade(std::string_view id) const {
+  return !own_history_.empty() && (id.empty() ? on_.replicas.ids().id() : id) == own_history_;
+}
 
 // This server has kept what the stream has said before a position, or the master says it
 // again where it has begun to make the stream itself.

@@ -103,6 +103,8 @@ class Following final : private LinkFollower {
   // --- LinkFollower
   std::optional<Introduction::Place> PlaceWanted() override;
   bool MayConnect() const override;
+  const std::string& RunId() const override { return on_.replicas.run_id(); }
+  bool HasMade(std::string_view id) const override;
   void FullSyncBegins() override { image_made_ms_ = on_.loader.OwnMs(); }
   void GoOn(const Agreement& agreement) override;
   void TakeImage(const std::string& path, const Agreement& agreement) override;
@@ -133,7 +135,8 @@ class Following final : private LinkFollower {
   bool has_place_ = false;
   std::optional<StreamReading> reading_;  // there; null: it is not known
   int64_t image_made_ms_ = 0;
-  std::string image_path_;  // of the image that is being loaded; empty: none is
+  std::string own_history_;  // that this server made as a master, before it followed; empty: none
+  std::string image_path_;   // of the image that is being loaded; empty: none is
   bool owes_ack_ = false;
   // Turns that may not be on disk yet, and where the stream has ended behind each.
   struct UnsyncedTurn {

@@ -137,9 +137,17 @@ void Handshake::SayAll(std::string& out) {
   say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", "?"});
 }
 
-// "+sluice 17": what a Sluice makes or relays from the byte 17 on.
+// "+sluice 17 <run id>": what the Sluice of that run makes or relays from the byte 17 on.
 void Handshake::OriginAnswered(std::string_view line, std::string& out) {
-  origin_ = line.starts_with('+') ? ReadOrigin(line.substr(1)) : std::nullopt;
+  const size_t run_id_at = std::min(line.rfind(' '), line.size());
+  const bool names_run = line.substr(0, run_id_at).find(' ') != line.npos;
+  const std::string_view origin = names_run ? line.substr(0, run_id_at) : line;
+  if (names_run && line.substr(run_id_at + 1) == introduction_.run_id) {
+    return End(Agreement::Kind::kLater,
+               "the MASTER is this server itself: it follows nobody until REPLICAOF names another "
+               "one");
+  }
+  origin_ = origin.starts_with('+') ? ReadOrigin(origin.substr(1)) : std::nullopt;
   is_with_sluice_ = origin_.has_value();
   if (is_with_sluice_) return SayPsync(out);
   Say(out, {"INFO", "replication"});

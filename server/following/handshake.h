@@ -6,8 +6,8 @@
 //    +FULLRESYNC id offset: an image follows; +CONTINUE [id]: the stream; -ERR: ── SYNC ─┘
 //
 // It asks a Sluice whose stream that is (REPLCONF sluice-stream): the answer names the offset
-// from which that holds, as before it a server may have relayed another's. A redis-server refuses
-// the question, and its role tells (INFO).
+// from which that holds, as before it a server may have relayed another's, and who answers: it may
+// be this server itself. A redis-server refuses the question, and its role tells (INFO).
 //
 // The answers are a peer's: each line is bounded, and what makes no sense ends the handshake with a
 // sentence. Log lines are Redis's.
@@ -39,6 +39,7 @@ struct Introduction {
   };
   std::optional<Place> place;
   bool takes_over = false;  // PSYNC … FAILOVER: that server is to follow this one
+  std::string run_id;       // this server's
 };
 
 // The outcome of a handshake.

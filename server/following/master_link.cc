@@ -107,7 +107,8 @@ Introduction MasterLink::Introduce() const {
           .port = settings.replica_announce_port > 0 ? settings.replica_announce_port : own_port,
           .address = settings.replica_announce_ip,
           .place = follower_.PlaceWanted(),
-          .takes_over = takes_over_};
+          .takes_over = takes_over_,
+          .run_id = follower_.RunId()};
 }
 
 // --- what comes
@@ -135,8 +136,20 @@ size_t MasterLink::TakeAnswers(Session& session, std::string_view bytes) {
   return taken;
 }
 
+// The other one has its stream from this server, and this one would have it from there.
+bool MasterLink::IsCircle() const {
+  const bool has_stream = agreement_.kind == Agreement::Kind::kContinue ||
+                          agreement_.kind == Agreement::Kind::kFullSync;
+  return has_stream && !agreement_.is_silent && follower_.HasMade(agreement_.id);
+}
+
 void MasterLink::Agreed() {
   const bool took_over = std::exchange(takes_over_, false);
+  if (IsCircle()) {
+    return Retry(Concat("a circle: the MASTER ", host_, ":", port_,
+                        " has its stream from this server itself. One of them is to be a master "
+                        "(REPLICAOF NO ONE)"));
+  }
   switch (agreement_.kind) {
     case Agreement::Kind::kNone:
       return;

@@ -49,6 +49,9 @@ class LinkFollower {
   virtual std::optional<Introduction::Place> PlaceWanted() = 0;
   // Not while data are loaded.
   virtual bool MayConnect() const = 0;
+  virtual const std::string& RunId() const = 0;
+  // Only this server can have given the other one that history; empty: that of PlaceWanted.
+  virtual bool HasMade(std::string_view id) const = 0;
   // An image is about to come, of this moment.
   virtual void FullSyncBegins() = 0;
   // The master's stream goes on where this server is. The link's bytes are requests from here on.
@@ -124,6 +127,7 @@ class MasterLink final : private LinkListener {
   Introduction Introduce() const;
   size_t TakeAnswers(Session& session, std::string_view bytes);
   void Agreed();
+  bool IsCircle() const;
   void BeginTransfer();
   size_t TakeImage(std::string_view bytes);
   void ImageProgressed();

@@ -171,6 +171,7 @@ class Replicas final {
   int64_t LagSeconds(const Replica& replica) const;
   size_t good() const;  // online, and heard of within min-replicas-max-lag
   const ReplicationIds& ids() const { return ids_; }
+  const std::string& run_id() const { return on_.run_id; }
   const ReplicationStream& stream() const { return stream_; }
   const Counts& counts() const { return counts_; }
   void ResetStatistics() { counts_ = {}; }

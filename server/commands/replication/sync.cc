@@ -30,9 +30,13 @@ namespace {
 constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
 
 // A replica whose own link is down has nothing that would go on.
-bool HasStream(CommandCall& call) {
+bool IsStreamThere(CommandCall& call) {
   const FollowState& state = call.part<FollowState>();
-  if (!state.is_on || state.is_link_up) return true;
+  return !state.is_on || state.is_link_up;
+}
+
+bool HasStream(CommandCall& call) {
+  if (IsStreamThere(call)) return true;
   call.reply.Error("NOMASTERLINK Can't SYNC while not connected with my master");
   return false;
 }
@@ -101,10 +105,12 @@ bool SetFilter(CommandCall& call, std::string_view value) {
 // Valkey's; nothing depends on it.
 bool PassOver(CommandCall&, std::string_view) { return true; }
 
-// A Sluice that follows asks whose words it is about to be sent, and from which offset on.
+// A Sluice that follows asks whose words it is about to be sent, from which offset on, and who
+// answers. It may be this server itself, which then has no stream.
 bool TellOrigin(CommandCall& call, std::string_view) {
-  if (!HasStream(call)) return false;
-  call.reply.Status(OriginText(call.part<Replicas>().origin()));
+  const Replicas& replicas = call.part<Replicas>();
+  const std::string origin = IsStreamThere(call) ? OriginText(replicas.origin()) : "none 0";
+  call.reply.Status(Concat(origin, " ", replicas.run_id()));
   return false;
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -101,6 +102,28 @@ TEST_F(FollowedPair, ACutCostsNoFullSync) {
   }
   EXPECT_EQ(b_client().Line("GET counter").ToText(), "\"40\"");
   EXPECT_EQ(FullSyncsOf(a_), 1u);
+}
+
+TEST_F(FollowedPair, ACircleIsFoundByItsHistory) {
+  a_client().Line("SET key value");
+  Follow();
+  EXPECT_EQ(a_client().Line("REPLICAOF b 2").ToText(), "+OK");
+  for (int second = 0; second < 5; ++second) Settle();
+  EXPECT_EQ(RoleOf(a_client()).find("connected"), std::string::npos) << RoleOf(a_client());
+  const auto& log = a_.log();
+  EXPECT_TRUE(std::any_of(log.begin(), log.end(), [](const std::string& line) {
+    return line.find("a circle: the MASTER b:2 has its stream from this server") != line.npos;
+  }));
+  EXPECT_EQ(FullSyncsOf(a_) + FullSyncsOf(b_), 1u);
+  EXPECT_EQ(a_client().Line("GET key").ToText(), "\"value\"");
+  // The other one is promoted: it goes on as a line, without a full sync.
+  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
+  for (int second = 0; second < 3; ++second) Settle();
+  EXPECT_NE(RoleOf(a_client()).find("connected"), std::string::npos) << RoleOf(a_client());
+  b_client().Line("SET key other");
+  Settle();
+  EXPECT_EQ(a_client().Line("GET key").ToText(), "\"other\"");
+  EXPECT_EQ(FullSyncsOf(a_) + FullSyncsOf(b_), 1u);
 }
 
 TEST_F(FollowedPair, ClientsReadAndDoNotWrite) {

@@ -68,6 +68,20 @@ TEST(Handshake, SaysWhatRedisSaysAndAsksWhoseStreamItIs) {
   EXPECT_EQ(master.handshake().origin(), (StreamOrigin{StreamKind::kOfSluice, 7}));
 }
 
+TEST(Handshake, AServerFindsItself) {
+  const std::string run_id(40, 'f');
+  HandshakeWith other({.port = 6380, .run_id = run_id});
+  other.Answer("+PONG\r\n");
+  EXPECT_EQ(other.Answer(std::string(kFourOk) + "+sluice 7 " + std::string(40, 'e') + "\r\n"),
+            "PSYNC ? -1 / ");
+  EXPECT_EQ(other.handshake().origin(), (StreamOrigin{StreamKind::kOfSluice, 7}));
+  HandshakeWith itself({.port = 6380, .run_id = run_id});
+  itself.Answer("+PONG\r\n");
+  EXPECT_EQ(itself.Answer(std::string(kFourOk) + "+sluice 7 " + run_id + "\r\n", 1), "");
+  EXPECT_EQ(itself.agreement().kind, Agreement::Kind::kLater);
+  EXPECT_NE(itself.agreement().why_not.find("this server itself"), std::string::npos);
+}
+
 TEST(Handshake, ARedisServerTellsItsRole) {
   const struct {
     std::string info;
