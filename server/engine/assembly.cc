@@ -158,6 +158,7 @@ void Assembly::EverySecond() {
   log.EverySecond();
   snapshots.EverySecond();
   replicas.EverySecond();
+  promotion_watch.EverySecond();
   following.EverySecond();
   failover.Look();
   ArmEverySecond(1000);
@@ -192,6 +193,7 @@ void Assembly::TimeShifted(int64_t ms) {
   log.TimeShifted(ms);
   blocked_clients.TimeShifted(ms);
   replicas.TimeShifted(ms);
+  promotion_watch.TimeShifted(ms);
   following.TimeShifted(ms);
   failover.TimeShifted(ms);
   defragmenter.TimeShifted(ms);

@@ -60,6 +60,7 @@
 #include "server/notify/tracking.h"
 #include "server/observe/command_counts.h"
 #include "server/replication/graceful_end.h"
+#include "server/replication/promotion_watch.h"
 #include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"
 #include "server/test_double/request_watch.h"
@@ -164,6 +165,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Following following{ForFollowing()};
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};
+  PromotionWatch promotion_watch{{host, clock, replicas, snapshots}};
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 

@@ -321,6 +321,7 @@ void Assembly::AddParts() {
   parts.Add(blocked_clients);
   parts.Add(pause);
   clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
+  parts.Add(promotion_watch);
   parts.Add(pubsub);
   parts.Add(replicas);
   parts.Add(rates);

@@ -7,6 +7,7 @@
 #include "server/figures/sections.h"
 #include "server/following/failover.h"
 #include "server/following/following.h"
+#include "server/replication/promotion_watch.h"
 #include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"
 
@@ -104,6 +105,11 @@ constexpr Figure kReplicationFigures[] = {
     {"replication_left_out_keys", "",
      "that the last full sync of a redis-server left out: locks, limiters, leaky buckets",
      Of<&Snapshots::left_out, &LeftOut::keys>},
+    {"redis_replicas_promotable", "",
+     "redis-servers that follow this master while it has locks or limits, which they lack",
+     Of<&PromotionWatch::promotable>,
+     Gauge("sluice_redis_replicas_promotable",
+           "redis-servers that follow this master and lack its locks and limits.")},
     {"master_failover_state", "", "no-failover, waiting-for-sync or failover-in-progress",
      FailoverState},
     {"master_replid", "", "the id of the stream to replicas",

@@ -76,6 +76,8 @@ class ReplicationStream {
   void TellWords(Args words);  // any, as a request
   void TellReserved(const ReservedEnvelope& what);  // what is reserved ahead for locks
 
+  // Effects so far that only a Sluice understands.
+  uint64_t effects_for_sluice() const { return sink_.effects_for_sluice(); }
   size_t memory() const { return sink_.memory() + (backlog_ ? backlog_->memory() : 0); }
 
  private:

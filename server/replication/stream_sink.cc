@@ -38,12 +38,17 @@ void StreamSink::Effect(int db, Args command, EffectTime time) {
   const Command* const row = RowOf(command);
   assert(row);
   // A group that names a command which Redis does not know would be lost there as a whole.
-  if (!row || (row->spec->flags & kNotInRedis70)) return AppendEffectEnvelope(bytes_, command);
+  if (!row || (row->spec->flags & kNotInRedis70)) return AppendForSluice(command);
   AppendUnderOwnName(*row, command);
 }
 
 void StreamSink::EffectForSluice(int db, Args command, EffectTime time) {
   Begin(db, time);
+  AppendForSluice(command);
+}
+
+void StreamSink::AppendForSluice(Args command) {
+  ++effects_for_sluice_;
   AppendEffectEnvelope(bytes_, command);
 }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,6 +62,8 @@ class StreamSink final : public EffectSink {
   const std::optional<LogClock>& noted_clock() const { return noted_clock_; }
   // Bytes that may be sent.
   size_t ready() const { return open_group_at_ == kNoGroup ? bytes_.size() : open_group_at_; }
+  // Effects so far that a redis-server does not understand.
+  uint64_t effects_for_sluice() const { return effects_for_sluice_; }
   size_t memory() const { return bytes_.capacity(); }
 
  private:
@@ -71,6 +74,7 @@ class StreamSink final : public EffectSink {
   void NoteClock();
   const Command* RowOf(Args words);
   void AppendUnderOwnName(const Command& row, Args command);
+  void AppendForSluice(Args command);
 
   const TurnClock& clock_;
   const CommandTable& commands_;
@@ -80,6 +84,7 @@ class StreamSink final : public EffectSink {
   size_t open_group_at_ = kNoGroup;
   int selected_ = kNoDb;
   std::optional<LogClock> noted_clock_;
+  uint64_t effects_for_sluice_ = 0;
 };
 
 }  // namespace sluice
