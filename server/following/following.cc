@@ -1,6 +1,7 @@
 // See following.h. Log lines are Redis's.
 #include "server/following/following.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 #include <vector>
@@ -18,7 +19,11 @@ Following::Following(const Uses& uses)
               {.whole =
                    [this](std::string_view bytes) { on_.replicas.Relay(bytes, player_.reading()); },
                .asks_for_ack = [this] { owes_ack_ = true; },
-               .time = [this](int64_t engine_ms) { on_.time.Heartbeat(engine_ms); },
+               .time =
+                   [this](int64_t engine_ms) {
+                     on_.time.Heartbeat(engine_ms);
+                     data_of_ms_ = engine_ms;
+                   },
                .clock = [this](const LogClock& clock) { on_.time.ClockChanged(clock); }}) {}
 
 // --- roles
@@ -73,6 +78,7 @@ void Following::BeMaster() {
   on_.flags.Lower(SlowPathFlags::kFollowing);
   has_place_ = false;
   own_history_.clear();
+  data_of_ms_.reset();
   owes_ack_ = false;
   on_.replicas.EndRelaying();
   on_.time.Promoted();
@@ -159,6 +165,7 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   }
   if (outcome.facts.is_of_sluice) on_.time.FullSync(image_made_ms_);
   const StreamReading reading = ReadingOf(outcome, agreement);
+  data_of_ms_.reset();
   has_place_ = !agreement.is_silent;
   on_.replicas.AdoptHistory(ReplicationId::Of(agreement.id), agreement.offset);
   // A Sluice has said it all.
@@ -218,12 +225,18 @@ bool Following::Play(Session& session, Args words, std::string_view bytes) {
       return false;
     case StreamPlayer::Outcome::kPlayed:
       owes_ack_ |= link_.is_with_sluice();
+      NoteWord();
       return true;
     case StreamPlayer::Outcome::kFault:
       ProtocolError(player_.fault());
       return true;
   }
   return true;
+}
+
+// A Sluice tells the time in its stream.
+void Following::NoteWord() {
+  if (player_.reading().kind != StreamKind::kOfSluice) data_of_ms_ = on_.clock.now().ms();
 }
 
 void Following::ProtocolError(std::string_view error) {
@@ -265,6 +278,11 @@ void Following::EverySecond() {
 
 int64_t Following::applied() const {
   return link_.state() == LinkState::kConnected ? on_.replicas.stream().end() : -1;
+}
+
+std::optional<int64_t> Following::lag_ms() const {
+  if (link_.state() != LinkState::kConnected || !data_of_ms_) return std::nullopt;
+  return std::max<int64_t>(0, on_.clock.now().ms() - *data_of_ms_);
 }
 
 int64_t Following::received() const {

@@ -93,6 +93,9 @@ class Following final : private LinkFollower {
   const MasterLink& link() const { return link_; }
   // The offset of the last byte that has been applied; -1: the link is down.
   int64_t applied() const;
+  // How old the data are at most; null: that is not known. A master that is no Sluice does not say
+  // when it has said something: as old as its last word then.
+  std::optional<int64_t> lag_ms() const;
   // And that of the last byte that has come.
   int64_t received() const;
   bool is_syncing() const {
@@ -123,6 +126,7 @@ class Following final : private LinkFollower {
   void StreamBegins(const StreamReading& reading, const std::optional<StreamOrigin>& origin);
   void Acknowledge();
   void NoteTurn();
+  void NoteWord();
   std::optional<int64_t> Synced();
   void SetUp(bool is_up);
   void Log(LogLevel level, std::string_view line) const { on_.link.host.Log(level, line); }
@@ -145,6 +149,8 @@ class Following final : private LinkFollower {
   };
   std::deque<UnsyncedTurn> unsynced_;
   int64_t synced_ = 0;
+  // The engine time of a moment whose data these are: the master's own, which is this server's.
+  std::optional<int64_t> data_of_ms_;
 };
 
 }  // namespace sluice

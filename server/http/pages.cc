@@ -16,6 +16,7 @@
 #include "server/http/metrics.h"
 #include "server/http/page_call.h"
 #include "server/http/readiness_report.h"
+#include "server/http/role_report.h"
 #include "server/http/visitor.h"
 #include "server/limits/limit_service.h"
 
@@ -72,6 +73,8 @@ constexpr Page kPages[] = {
     {"GET", "/metrics", Shows::kFigures, false, false, Metrics},
     {"GET", "/healthz", Shows::kProbe, false, false, Health},
     {"GET", "/readyz", Shows::kProbe, false, false, Ready},
+    {"GET", "/leader", Shows::kProbe, false, false, AnswerLeader},
+    {"GET", "/replica", Shows::kProbe, false, false, AnswerReplica},
     {"GET", "/api/overview", Shows::kFigures, true, false, AnswerOverview},
     {"GET", "/api/history", Shows::kFigures, true, false, AnswerHistory},
     {"GET", "/api/slowlog", Shows::kNames, true, false, AnswerSlowLog, "slowlog|get"},
@@ -209,8 +212,9 @@ HttpAnswer HttpPages::Answer(const HttpRequest& request, const HttpFigures& figu
     }
     return page.answer(call);
   }
-  return is_known ? HttpSentence(405, "this page takes another method")
-                  : HttpSentence(404, "there is /, /metrics, /healthz and /readyz");
+  return is_known
+             ? HttpSentence(405, "this page takes another method")
+             : HttpSentence(404, "there is /, /metrics, /healthz, /readyz, /leader and /replica");
 }
 
 bool HttpPages::IsProbe(const HttpRequest& request) {

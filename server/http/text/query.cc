@@ -69,6 +69,13 @@ constexpr QueryField kQueryFields[] = {
        query.key = NameOfId(value);
        return query.key.has_value();
      }},
+    {"max_lag_ms", "max_lag_ms takes a number of milliseconds",
+     [](std::string&& value, int, ApiQuery& query) {
+       int64_t number = -1;
+       if (!ReadNumber(value, number) || number < 0) return false;
+       query.max_lag_ms = number;
+       return true;
+     }},
 };
 static_assert(kMatchBytesMax == 128 && kNameBytesMax == 1024 &&
               kQueryRowsMax == 100);  // as the sentences say

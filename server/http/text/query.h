@@ -28,6 +28,7 @@ struct ApiQuery {
   uint64_t cursor = 0;             // with which to go on
   size_t rows = kQueryRowsMax;     // at most, of locks or waits
   std::optional<std::string> key;  // its bytes
+  std::optional<int64_t> max_lag_ms;
 };
 
 // A sentence, or empty.

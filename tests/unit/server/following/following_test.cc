@@ -126,6 +126,22 @@ TEST_F(FollowedPair, ACircleIsFoundByItsHistory) {
   EXPECT_EQ(FullSyncsOf(a_) + FullSyncsOf(b_), 1u);
 }
 
+TEST_F(FollowedPair, TellsHowOldItsDataAre) {
+  Follow();
+  const Following& following = b_.engine().part<Following>();
+  Settle();
+  ASSERT_TRUE(following.lag_ms());
+  EXPECT_LE(*following.lag_ms(), 2000);
+  a_.AdvanceTime(5000);
+  b_.AdvanceTime(5000);  // in which nothing comes
+  EXPECT_GE(following.lag_ms().value_or(0), 5000);
+  link().Cut();
+  EXPECT_FALSE(following.lag_ms()) << "its link is down";
+  Settle();
+  Settle();
+  EXPECT_LE(following.lag_ms().value_or(99999), 2000);
+}
+
 TEST_F(FollowedPair, ClientsReadAndDoNotWrite) {
   a_client().Line("SET key value");
   Follow();

@@ -75,6 +75,24 @@ TEST_F(PagesTest, TheFrontPageAllowsItsOwnPartsAlone) {
   EXPECT_FALSE(Has(answer.headers[0].second, "unsafe"));
 }
 
+TEST_F(PagesTest, BalancersAskForTheLeaderAndForReplicas) {
+  EXPECT_EQ(Text("/leader"), "leader\n");
+  const HttpAnswer none = Ask("/replica");
+  EXPECT_EQ(none.status, 503);
+  EXPECT_EQ(none.body, "no replica\n- it is a master\n");
+  server().config().Preset("http-password", {"secret"});
+  EXPECT_EQ(Ask("/leader").status, 200) << "it is a probe";
+  Run({"REPLICAOF", "127.0.0.1", "1"});
+  const HttpAnswer follower = Ask("/leader");
+  EXPECT_EQ(follower.status, 503);
+  EXPECT_EQ(follower.body, "no leader\n- it is a replica of 127.0.0.1:1\n");
+  EXPECT_EQ(Ask("/replica").status, 503) << "its link is down";
+  for (const std::string_view wrong : {"max_lag_ms=", "max_lag_ms=-1", "max_lag_ms=x", "max=1",
+                                       "max_lag_ms=1&max_lag_ms=2", "max_lag_ms"}) {
+    EXPECT_EQ(Ask("/replica", wrong).status, 400) << wrong;
+  }
+}
+
 TEST_F(PagesTest, LocksAndWaits) {
   Run({"lock.acquire", "door", "alice", "lease", "5000"});
   TestClient& other = Connect();
