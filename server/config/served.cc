@@ -229,6 +229,12 @@ constexpr Option kServedOptions[] = {
     Served("rdb-key-save-delay", &S::rdb_key_save_delay, Int(INT32_MIN, kIntMax),
            "µs that a snapshot waits after each key, for tests")
         .Hidden(),
+    Served("key-load-delay", &S::key_load_delay, Int(INT32_MIN, kIntMax),
+           "µs that a load waits after each key, for tests; -n: 1 µs after n keys")
+        .Hidden(),
+    Served("loading-process-events-interval-bytes", &S::loading_process_events_interval_bytes,
+           Int(1024, kIntMax), "after so many loaded bytes at most other clients are answered")
+        .Hidden(),
     Served("shutdown-on-sigint", &kSigintWords, kList, "words of SHUTDOWN"),
     Served("shutdown-on-sigterm", &kSigtermWords, kList, "words of SHUTDOWN"),
     Served("shutdown-timeout", &S::shutdown_timeout, Int(0, kIntMax),
@@ -265,6 +271,8 @@ constexpr Option kServedOptions[] = {
     Served("replica-priority", &S::replica_priority, Int(0, kIntMax),
            "which replica Sentinel promotes first: that with the lowest number; 0: never this one")
         .Alias("slave-priority"),
+    Served("replica-announced", &S::replica_announced, kYesNo,
+           "whether INFO tells a Sentinel to name this replica to clients"),
     Served("replica-lazy-flush", &S::replica_lazy_flush, kYesNo,
            "before a full sync the old data are freed in slices, however few they are")
         .Alias("slave-lazy-flush"),

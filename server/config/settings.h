@@ -131,7 +131,9 @@ struct Settings {
   // A snapshot shares the thread with clients: this is its share while both have work.
   int64_t snapshot_cpu_percent = 30;
   uint64_t snapshot_memory_max = 256 * 1024 * 1024;
-  int64_t rdb_key_save_delay = 0;              // µs
+  int64_t rdb_key_save_delay = 0;  // µs
+  int64_t key_load_delay = 0;      // µs; -n: 1 µs for n keys
+  int64_t loading_process_events_interval_bytes = 2 * 1024 * 1024;
   std::string shutdown_on_sigint = "default";  // words of SHUTDOWN
   std::string shutdown_on_sigterm = "default";
   int64_t shutdown_timeout = 10;  // seconds
@@ -149,6 +151,7 @@ struct Settings {
   bool replica_lazy_flush = false;
   bool replica_ignore_maxmemory = true;
   int64_t replica_priority = 100;
+  bool replica_announced = true;
   // of a replica
   struct Master {
     std::string host;  // empty: it follows nobody

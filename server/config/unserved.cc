@@ -27,7 +27,6 @@ constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
-constexpr std::string_view kNoDelay = "it loads as fast as it can";
 constexpr std::string_view kNoCluster = "it is not part of a cluster";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
@@ -52,13 +51,9 @@ constexpr Option kUnserved[] = {
     // --- replication
     NoEffect("replica-ignore-disk-write-errors", "no", kYesNo,
              "a replica goes on while its log cannot be written"),
-    NoEffect("replica-announced", "yes", kYesNo, "it is no secret to a Sentinel"),
     Refused("repl-diskless-load", "disabled", OneOf(kDisklessLoad),
             "all data of a full sync are on the disk before the old ones go"),
     // Redis's own tests set these.
-    NoEffect("key-load-delay", "0", Int(INT32_MIN, kIntMax), kNoDelay).Hidden(),
-    NoEffect("loading-process-events-interval-bytes", "2097152", Int(1024, kIntMax), kNoDelay)
-        .Hidden(),
     NoEffect("watchdog-period", "0", kCount, "it has no software watchdog").Hidden(),
     NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
 

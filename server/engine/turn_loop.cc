@@ -28,6 +28,8 @@ constexpr size_t kPile = 4;  // values and entries
 constexpr size_t kFreedPerSlice = 32;
 constexpr int kFreeingSlicesMax = 512;  // for clocks that stand still
 constexpr size_t kRearmedPerTurn = 512;
+// A load that is made to be slow is looked at so often at least: its master is kept awake.
+constexpr int64_t kLoadingMs = 100;
 // The build that asserts looks at every client once in so many turns.
 [[maybe_unused]] constexpr uint64_t kTurnsPerAudit = 1024;
 
@@ -405,13 +407,16 @@ bool TurnLoop::AnyToServe() const {
 }
 
 int64_t TurnLoop::NextWork() const {
-  const bool at_once = AnyToServe() || on_.log.loading() || on_.clients.any_to_send() ||
-                       on_.clients.any_requeued() || on_.turn_waits.any_met() ||
+  const bool at_once = AnyToServe() || on_.clients.any_to_send() || on_.clients.any_requeued() ||
+                       on_.turn_waits.any_met() ||
                        (on_.request_watch && on_.request_watch->any_to_send()) ||
                        (on_.locks.has_left_over() && !on_.standstill.keeps_leases()) ||
                        on_.pause.is_resuming() || on_.replicas.any_to_feed();
-  if (on_.time_control && on_.time_control->travels()) return on_.clock.now().ms();
-  return at_once ? on_.clock.now().ms() : std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
+  if (at_once || (on_.time_control && on_.time_control->travels())) return on_.clock.now().ms();
+  // No timer fires meanwhile.
+  if (on_.log.loading())
+    return std::clamp(on_.log.NextSlice(), on_.clock.now().ms(), on_.clock.now().ms() + kLoadingMs);
+  return std::min(on_.wheel.NextWork(), on_.snapshots.NextWork());
 }
 
 // Reading the CPU's clock is a system call. A turn that was short by the cheap clock is counted

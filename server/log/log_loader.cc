@@ -59,6 +59,7 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
       options_(std::move(options)),
       batch_(uses.dispatcher.commands(), uses.keyspace),
       session_(SessionId{}, 0, Peer{}, uses.clock.now().ms()),
+      pace_(uses.settings),
       offset_ms_(uses.clock.now().unix_offset_ms),
       begun_ns_(uses.clock.clock().TickNanos()),
       reported_ns_(begun_ns_) {
@@ -86,6 +87,9 @@ void LogLoader::Empty() {
 
 bool LogLoader::Slice() {
   moment_ = on_.clock.clock().Sample();
+  if (moment_.ms() < pace_.next_ms()) [[unlikely]]
+    return true;
+  pace_.BeginSlice(on_.state.progress.loaded_bytes);
   moment_.steady_us -= kHeldBackSeconds * 1'000'000;
   if (clock_) FollowOffsetOf(*clock_);
   const int64_t begin_ns = on_.clock.clock().TickNanos();
@@ -94,7 +98,9 @@ bool LogLoader::Slice() {
     more = reader_ || rdb_ || OpenNext() ? PlayNext() : false;
     const bool looks = reader_ || steps % kPartsPerLook == 0;
     if (looks && on_.clock.clock().TickNanos() - begin_ns > kSliceNanos) break;
+    if (pace_.IsSliceOver(on_.state.progress.loaded_bytes, LoadedSoFar())) break;
   }
+  pace_.EndSlice(LoadedSoFar(), on_.clock.clock().Sample().ms());
   if (on_.locks.pending()) {
     const TurnClock::Hold hold = on_.clock.HoldAt(moment_);
     on_.locks.CatchUp();

@@ -21,7 +21,7 @@
 // aof-load-truncated allows it; every other fault is refused with file and offset.
 //
 // Faults are sentences for a person who has to decide what to do with the file. A slice takes some
-// 5 ms.
+// 5 ms (LoadPace).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
 #include "server/locks/lock_service.h"
+#include "server/log/load_pace.h"
 #include "server/log/rdb_base.h"
 #include "server/log/replay_batch.h"
 #include "storage/log/log_reader.h"
@@ -74,6 +75,8 @@ class LogLoader final : private RdbBase::Player {
   void Empty();
   // A slice, of some milliseconds. False: all is played, or fault() says why not.
   bool Slice();
+  // When it has something to do again, in engine ms.
+  int64_t next_slice_ms() const { return pace_.next_ms(); }
   const std::string& fault() const { return fault_; }
   uint64_t commands() const { return commands_; }
   const std::string& boot() const { return boot_; }       // of the last turns; empty: not known
@@ -106,6 +109,7 @@ class LogLoader final : private RdbBase::Player {
   bool CutBack();
   bool Fail(std::string_view what, uint64_t offset);
   void Report();
+  uint64_t LoadedSoFar() const { return commands_ + (rdb_ ? rdb_->keys() : 0); }
   bool is_last() const { return at_ + 1 == paths_.size(); }
   std::string Path() const { return disk_.Absolute(paths_[at_]); }
 
@@ -121,6 +125,7 @@ class LogLoader final : private RdbBase::Player {
   ReplayBatch batch_;                  // of the turns that are played
   Session session_;
   Now moment_;  // at which the files are played: long ago, by the offset that they name
+  LoadPace pace_;
   uint64_t done_bytes_ = 0;  // of the files before
   uint64_t commands_ = 0;
   int64_t last_unix_ms_ = 0;

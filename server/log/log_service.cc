@@ -195,6 +195,8 @@ void LogService::Load() {
   EndLoading();
 }
 
+int64_t LogService::NextSlice() const { return loader_ ? loader_->next_slice_ms() : 0; }
+
 void LogService::EndLoading() {
   on_.host.Log(LogLevel::kNotice, Concat("loaded: ", loader_->commands(), " commands or keys, ",
                                          on_.state.progress.taken_ms, " ms"));

@@ -78,6 +78,8 @@ class LogService final : private OptionFollower {
   bool loading() const { return loader_ != nullptr || full_sync_ != nullptr; }
   // A slice of the loading. Requires: loading().
   void Load();
+  // When it has something to do again, in engine ms. Requires: loading().
+  int64_t NextSlice() const;
   // The turn has ended, and has its number (TurnGate::EndTurn).
   void EndTurn() {
     if (is_on() || rewrite_wanted_) [[unlikely]]

@@ -44,23 +44,40 @@ def die_with_parent():
 
 
 class Server:
-    """program: a path. options: as on the command line. tcp: also listen on a free port of 127.0.0.1."""
+    """program: a path. options: as on the command line. tcp: also listen on a free port of 127.0.0.1. file: all of it
+    stands in a file, which CONFIG REWRITE changes and a later start reads."""
 
-    def __init__(self, program=SLUICE, options=(), tcp=False, wait=True):
+    def __init__(self, program=SLUICE, options=(), tcp=False, wait=True, file=False):
         self.program = str(program)
         self.options = [str(option) for option in options]
         self.port = free_port() if tcp else 0
         self.folder = tempfile.mkdtemp(prefix="sluice-test-")
         self.socket_path = os.path.join(self.folder, "s.sock")
         self.process = None
+        self.file = os.path.join(self.folder, "server.conf") if file else None
+        if file:
+            self.write_file()
         self.start(wait)
 
+    def words(self):
+        return ["--port", str(self.port), "--unixsocket", self.socket_path, "--dir", self.folder, "--save", "",
+                "--enable-debug-command", "yes", *self.options]
+
+    def write_file(self):
+        lines = []
+        for word in self.words():
+            if word.startswith("--"):
+                lines.append(word[2:])
+            else:
+                lines[-1] += f' "{word}"'
+        with open(self.file, "w", encoding="utf-8") as conf:
+            conf.write("\n".join(lines) + "\n")
+
     def start(self, wait=True):
-        command = [self.program, "--port", str(self.port), "--unixsocket", self.socket_path,
-                   "--dir", self.folder, "--save", "", "--enable-debug-command", "yes"]
+        command = [self.program, self.file] if self.file else [self.program, *self.words()]
         with open(os.path.join(self.folder, "output"), "ab") as output:
             self.process = subprocess.Popen(
-                command + self.options, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 preexec_fn=die_with_parent)
         if wait:
             self.wait_until_up()

@@ -468,6 +468,9 @@ const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"replica-serve-stale-data", "tests/transcripts/replication.txt"},
     {"replica-ignore-maxmemory", "tests/unit/server/following/follower_views_test.cc"},
     {"replica-lazy-flush", "tests/unit/server/following/full_sync_test.cc"},
+    {"replica-announced", "tests/smoke/sentinel.py"},
+    {"key-load-delay", "tests/smoke/sentinel.py"},
+    {"loading-process-events-interval-bytes", "tests/smoke/sentinel.py"},
     {"lbucket-second-buckets", "tests/transcripts/leaky_buckets.txt"},
 };
 
