@@ -30,14 +30,14 @@ void Pause::End() {
   LetGo(before);
 }
 
-void Pause::HoldWrites() {
-  own_ = Mode::kWrite;
+void Pause::HoldWrites(Cause cause) {
+  causes_ |= static_cast<uint8_t>(cause);
   Begin();
 }
 
-void Pause::LetWrites() {
+void Pause::LetWrites(Cause cause) {
   const Mode before = mode();
-  own_ = Mode::kNone;
+  causes_ &= static_cast<uint8_t>(~static_cast<uint8_t>(cause));
   LetGo(before);
 }
 

@@ -6,8 +6,8 @@
 // until the held requests have run. Waits themselves end on time, as in Redis: their clients are
 // answered that they got nothing.
 //
-// The server itself holds writes back, too: before it ends, so that replicas come up to it. What
-// clients ask for and what the server needs are apart; the stricter of both holds.
+// The server itself holds writes back, too: before it ends or hands over, so that replicas come up
+// to it. What clients ask for and each cause of the server's own are apart; the strictest holds.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,8 @@ namespace sluice {
 class Pause {
  public:
   enum class Mode : uint8_t { kNone, kWrite, kAll };
+  // Why the server itself holds writes back, as bits.
+  enum class Cause : uint8_t { kEnd = 1, kFailover = 2 };
 
   Pause(Clients& clients, Standstill& standstill, TimerTasks& timers, const TurnClock& clock,
         SlowPathFlags& flags);
@@ -35,10 +37,10 @@ class Pause {
   void End();                    // UNPAUSE, or the time is over: held sessions go on
   void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
   // --- the server's own: from one to the other; twice is as once
-  void HoldWrites();
-  void LetWrites();
+  void HoldWrites(Cause cause);
+  void LetWrites(Cause cause);
 
-  Mode mode() const { return std::max(asked_, own_); }
+  Mode mode() const { return causes_ != 0 ? std::max(asked_, Mode::kWrite) : asked_; }
   bool is_on() const { return mode() != Mode::kNone; }
   // It is over, and requests that it has held back are still to be run.
   bool is_resuming() const { return !is_on() && any_resumed(); }
@@ -74,7 +76,7 @@ class Pause {
   const TurnClock& clock_;
   SlowPathFlags& flags_;
   Mode asked_ = Mode::kNone;  // by clients
-  Mode own_ = Mode::kNone;    // the server's
+  uint8_t causes_ = 0;        // the server's
   int64_t until_ms_ = 0;      // of what they asked
   std::vector<SessionId> held_;
   std::vector<SessionId> resumed_;  // by the end of the last pause; they have requests to be run

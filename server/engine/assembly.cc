@@ -196,6 +196,7 @@ void Assembly::TimeShifted(int64_t ms) {
   promotion_watch.TimeShifted(ms);
   following.TimeShifted(ms);
   failover.TimeShifted(ms);
+  graceful_end.TimeShifted(ms);
   defragmenter.TimeShifted(ms);
   facts.TimeShifted(ms);
   if (wheel.now_ms() > clock.now().ms() + kWheelAheadMsMax) wheel.TurnBack(clock.now().ms());

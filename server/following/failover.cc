@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 // For ever, as no clock comes there.
-constexpr int64_t kPauseMs = int64_t{1} << 40;
+constexpr int64_t kTimeoutMsMax = int64_t{1} << 40;
 
 }  // namespace
 
@@ -31,10 +31,11 @@ Fault Failover::Begin(Request request) {
     if (target->phase != ReplicaPhase::kOnline) return "ERR FAILOVER target replica is not online.";
   }
   request_ = std::move(request);
-  until_ms_ =
-      request_.timeout_ms > 0 ? on_.clock.now().ms() + std::min(request_.timeout_ms, kPauseMs) : 0;
+  until_ms_ = request_.timeout_ms > 0
+                  ? on_.clock.now().ms() + std::min(request_.timeout_ms, kTimeoutMsMax)
+                  : 0;
   state_ = State::kWaitsForSync;
-  on_.pause.Start(Pause::Mode::kWrite, kPauseMs);
+  on_.pause.HoldWrites(Pause::Cause::kFailover);
   on_.replicas.set_quiet(true);
   on_.host.Log(LogLevel::kNotice, Concat("FAILOVER requested to ", TargetText(), "."));
   return {};
@@ -93,7 +94,7 @@ void Failover::End() {
   request_ = {};
   until_ms_ = 0;
   on_.replicas.set_quiet(false);
-  on_.pause.End();
+  on_.pause.LetWrites(Pause::Cause::kFailover);
 }
 
 }  // namespace sluice

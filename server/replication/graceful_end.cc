@@ -22,7 +22,7 @@ EndOutcome GracefulEnd::Begin(const EndWords& words) {
   waits_ = true;
   until_ms_ = on_.clock.now().ms() + timeout_ms;
   on_.timers.Arm(deadline_, until_ms_);
-  on_.pause.HoldWrites();
+  on_.pause.HoldWrites(Pause::Cause::kEnd);
   on_.replicas.set_ending(true);
   on_.host.Log(LogLevel::kNotice, "Waiting for replicas before shutting down.");
   return EndOutcome::kWaits;
@@ -41,6 +41,12 @@ bool GracefulEnd::Abort() {
   on_.host.Log(LogLevel::kNotice, "Shutdown manually aborted.");
   on_.host.GoesOn();
   return true;
+}
+
+void GracefulEnd::TimeShifted(int64_t ms) {
+  if (!waits_ || is_overdue_) return;
+  until_ms_ += ms;
+  on_.timers.Arm(deadline_, until_ms_);
 }
 
 int64_t GracefulEnd::ms_left() const { return until_ms_ - on_.clock.now().ms(); }
@@ -66,7 +72,7 @@ void GracefulEnd::CallOff() {
   waits_ = is_overdue_ = false;
   on_.timers.Disarm(deadline_);
   on_.replicas.set_ending(false);
-  on_.pause.LetWrites();
+  on_.pause.LetWrites(Pause::Cause::kEnd);
   for (const auto& [id, session_id] : std::exchange(waiting_, {})) {
     if (Session* const session = on_.clients.Find(session_id)) {
       on_.blocked_clients.Finish(*session, [](ReplySink& reply) {

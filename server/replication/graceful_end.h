@@ -55,6 +55,8 @@ class GracefulEnd final : public WaitOwner {
   // The server goes on. False: no end is waited for.
   bool Abort();
 
+  void TimeShifted(int64_t ms);  // see Assembly::TimeShifted
+
   bool waits() const { return waits_; }
   int64_t ms_left() const;  // Requires: waits()
   // Behind all that the turn has done: whether the wait is over.

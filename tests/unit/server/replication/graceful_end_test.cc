@@ -76,6 +76,19 @@ TEST_F(GracefulEndTest, EndsWhenTheLastReplicaHasAll) {
   EXPECT_TRUE(HasLogged("2 of 2 replicas are in sync when shutting down."));
 }
 
+TEST_F(GracefulEndTest, WaitsAsLongWhereEngineTimeIsShifted) {
+  LaggingReplica();
+  ShutDown();
+  AdvanceTime(2000);
+  EXPECT_EQ(Field("shutdown_in_milliseconds"), "8000");
+  engine().part<GracefulEnd>().TimeShifted(5000);  // the clock follows
+  EXPECT_EQ(Field("shutdown_in_milliseconds"), "13000");
+  AdvanceTime(12'000);
+  EXPECT_FALSE(has_ended());
+  AdvanceTime(1001);
+  EXPECT_TRUE(has_ended());
+}
+
 TEST_F(GracefulEndTest, AReplicaThatGoesIsNotWaitedFor) {
   TestClient& replica = LaggingReplica();
   ShutDown();
