@@ -5,7 +5,8 @@
 //   PING "SLUICE1 E *3\r\n$8\r\nHPERSIST\r\n ..."   an effect, as a request, to the end
 //   PING "SLUICE1 C <unix offset> <shift>"        the writer's clock from here on: see LogClock
 //   PING "SLUICE1 A"                              the deadline in the next command is absolute
-//   PING "SLUICE1 H <engine ms>"                  heartbeat: the writer's time
+//   PING "SLUICE1 H <engine ms>"                  heartbeat: the writer's time, once a second while
+//                                                 the stream gets longer, and with each PING
 //   PING "SLUICE1 M <mark> <horizon ms>"          reserved ahead for locks: all tokens are below
 //   the
 //                                                 mark, and every lease ends within so many ms

@@ -202,6 +202,7 @@ void Replicas::CloseIdleStream() {
 
 void Replicas::TimeShifted(int64_t ms) {
   pinged_ms_ += ms;
+  told_time_ms_ += ms;
   if (deserted_ms_ >= 0) deserted_ms_ += ms;
   ForEach([ms](Session&, Replica& replica) {
     replica.acked_ms += ms;
@@ -220,9 +221,7 @@ void Replicas::EverySecond() {
     pinged_ms_ = now_ms;
     stream_.Ping();
   }
-  bool any_sluice = false;
   ForEach([&](Session& session, Replica& replica) {
-    any_sluice |= replica.is_sluice;
     KeepAwake(session, replica);
     if (!IsOverdue(replica)) return;
     Log(LogLevel::kWarning, Concat("Disconnecting timedout replica (",
@@ -231,7 +230,6 @@ void Replicas::EverySecond() {
     on_.clients.Close(session, CloseMode::kNow);
     on_.clients.QueueSend(session);
   });
-  if (any_sluice && MayGrow()) stream_.TellTime();
   BeginDueSyncs();
   NoteGood();
 }

@@ -97,6 +97,7 @@ void Replicas::FeedAll() {
   if (!stream_.is_open()) return;
   if (std::exchange(wants_acks_, false) && !replicas_.empty()) AskForAcks();
   TakeFromStream();
+  TellTimeIfDue();
   ForEach([this](Session& session, Replica& replica) {
     if (session.close == CloseMode::kNow) return;
     while (Feed(session, replica)) {
@@ -110,6 +111,23 @@ void Replicas::AskForAcks() {
   turns_.NoteEnd();
   stream_.AskForAcks();
   turns_.PassOverOwnWords();
+}
+
+// Only beside other bytes, and those come at the latest with each PING: at rest the stream gets no
+// longer than Redis's. So whoever is made a replica has no more than those that had all.
+void Replicas::TellTimeIfDue() {
+  constexpr int64_t kApartMs = 1000;
+  const int64_t now_ms = on_.clock.now().ms();
+  if (stream_.end() == told_time_end_ || now_ms - told_time_ms_ < kApartMs) return;
+  if (!MayGrow() || stream_.is_relayed()) return;
+  bool any_sluice = false;
+  ForEach([&](const Session&, const Replica& replica) { any_sluice |= replica.is_sluice; });
+  if (!any_sluice) return;
+  turns_.NoteEnd();
+  stream_.TellTime();
+  turns_.PassOverOwnWords();
+  told_time_ms_ = now_ms;
+  told_time_end_ = stream_.end();
 }
 
 // All that was told so far becomes bytes of the backlog, and the files may say so.

@@ -283,8 +283,18 @@ TEST_F(ReplicasTest, ASluiceIsToldTheTimeAndGetsLocks) {
   EXPECT_THAT(Sync(redis), testing::Not(HasSubstr("owner")));
   TestClient& sluice = NewReplica("sluice");
   EXPECT_THAT(Sync(sluice), HasSubstr("owner"));
-  AdvanceTime(1000);
+  Acknowledge(sluice, end());
+  const int64_t at_rest = end();
+  AdvanceTime(5000);
+  EXPECT_EQ(end(), at_rest) << "nobody has to know it";
+  // With what is told, once a second; and with a PING.
+  Sent(sluice);
+  Run({"SET", "k", "v"});
   EXPECT_THAT(Sent(sluice), HasSubstr("SLUICE1 H "));
+  Run({"SET", "k", "v"});
+  EXPECT_THAT(Sent(sluice), testing::Not(HasSubstr("SLUICE1 H ")));
+  AdvanceTime(11'000);
+  EXPECT_THAT(Sent(sluice), AllOf(HasSubstr("ping"), HasSubstr("SLUICE1 H ")));
 }
 
 TEST_F(ReplicasTest, RoleNamesThoseThatAreOnline) {
