@@ -82,6 +82,9 @@ class Disk {
   virtual std::vector<std::string> Match(const std::string& pattern) = 0;
   // Independent of later changes of the working directory.
   virtual std::string Absolute(const std::string& path) = 0;
+  // How many bytes can still be written into this folder, as far as the system knows. It may wait
+  // for the disk.
+  virtual int Room(const std::string& folder, uint64_t& bytes) = 0;
 };
 
 }  // namespace sluice

@@ -58,6 +58,24 @@ bool TakeSingleQuoted(std::string_view line, size_t& at, std::string& word) {
   return false;
 }
 
+// Letters where there are such, \x.. for all else that is not printed. ASCII letters alone,
+// whatever the locale.
+void AppendEscaped(std::string& out, char c) {
+  constexpr char kHex[] = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  size_t escape = 1;
+  while (escape < kEscapes.size() && kEscapes[escape] != c) escape += 2;
+  if (c == '\\') {
+    out += "\\\\";
+  } else if (escape < kEscapes.size()) {
+    ConcatTo(out, '\\', kEscapes[escape - 1]);
+  } else if (byte >= 0x20 && byte < 0x7f) {
+    out.push_back(c);
+  } else {
+    ConcatTo(out, "\\x", kHex[byte >> 4], kHex[byte & 15]);
+  }
+}
+
 }  // namespace
 
 // As sdssplitargs: quotes may begin in the middle of a word, and must end it.
@@ -82,27 +100,22 @@ bool SplitWords(std::string_view line, std::vector<std::string>& words) {
   }
 }
 
-// The inverse of TakeDoubleQuoted: letters where there are such, \x.. for all else that is not
-// printed. ASCII letters alone, whatever the locale.
+// The inverse of TakeDoubleQuoted.
 std::string QuotedWord(std::string_view text) {
-  constexpr char kHex[] = "0123456789abcdef";
   std::string quoted = "\"";
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    size_t escape = 1;
-    while (escape < kEscapes.size() && kEscapes[escape] != c) escape += 2;
-    if (c == '\\' || c == '"') {
-      ConcatTo(quoted, '\\', c);
-    } else if (escape < kEscapes.size()) {
-      ConcatTo(quoted, '\\', kEscapes[escape - 1]);
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      quoted.push_back(c);
-    } else {
-      ConcatTo(quoted, "\\x", kHex[byte >> 4], kHex[byte & 15]);
-    }
+    if (c == '"') quoted.push_back('\\');
+    AppendEscaped(quoted, c);
   }
   quoted.push_back('"');
   return quoted;
+}
+
+std::string EscapedText(std::string_view text, size_t bytes_max) {
+  std::string escaped;
+  for (const char c : text.substr(0, bytes_max)) AppendEscaped(escaped, c);
+  if (text.size() > bytes_max) escaped += "...";
+  return escaped;
 }
 
 }  // namespace sluice

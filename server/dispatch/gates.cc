@@ -84,13 +84,13 @@ std::string Gates::IsMaster(const Session& session, const Request& request) cons
   return writes ? std::string(kReadOnlyText) : std::string();
 }
 
-// A replica's data may be old, once it does not hear of its master.
+// A replica's data may be old, once it does not hear of its master; or it has none.
 std::string Gates::NotStale(const Session& session, const Request& request) const {
   if (!follows_.IsStale(settings_)) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   const bool may_run = executes ? TransactionOf(session)->may_run_while_stale
                                 : (request.command.spec->flags & kStale) != 0;
-  return may_run ? std::string() : std::string(kMasterDownText);
+  return may_run ? std::string() : std::string(follows_.StaleText());
 }
 
 // A RESP2 subscriber's connection carries messages, and an answer could not be told from them.

@@ -154,7 +154,7 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
 bool ScriptEngine::IsFresh(const Command& command, ReplySink& reply) {
   if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) [[likely]]
     return true;
-  Refuse(&command, kMasterDownText, reply);
+  Refuse(&command, on_.follows.StaleText(), reply);
   return false;
 }
 

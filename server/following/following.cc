@@ -8,6 +8,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
+#include "protocol/text/words.h"
 #include "server/log/log_service.h"
 
 namespace sluice {
@@ -74,7 +75,7 @@ void Following::BeMaster() {
   SetUp(false);
   GiveImageUp();
   on_.config.SetMaster({});
-  on_.state.is_on = false;
+  on_.state.is_on = on_.state.lacks_data = false;
   on_.flags.Lower(SlowPathFlags::kFollowing);
   has_place_ = false;
   own_history_.clear();
@@ -88,8 +89,15 @@ void Following::BeMaster() {
 
 // One whose loading has begun goes on to its end.
 void Following::GiveImageUp() {
-  if (!on_.loader.busy() || !on_.loader.Cancel()) return;
-  on_.config.disk().Remove(std::exchange(image_path_, {}));
+  if (on_.loader.busy() && on_.loader.Cancel()) RemoveImage();
+}
+
+// The worker does it, as that takes long for a large file.
+void Following::RemoveImage() {
+  Disk& disk = on_.config.disk();
+  on_.link.host.background().Run(
+      WorkerLane::kSnapshot, [&disk, path = std::exchange(image_path_, {})] { disk.Remove(path); },
+      [] {});
 }
 
 bool Following::Follows(std::string_view host, int64_t port) const {
@@ -150,19 +158,23 @@ void Following::TakeImage(const std::string& path, const Agreement& agreement) {
                     .slice = [this] { link_.KeepAwake(); },
                     .done =
                         [this, agreement](const FullSyncOutcome& outcome) {
-                          on_.config.disk().Remove(std::exchange(image_path_, {}));
+                          RemoveImage();
                           ImageLoaded(outcome, agreement);
                         }});
 }
 
 void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement) {
-  if (!outcome.fault.empty()) {
+  const bool is_whole = outcome.fault.empty();
+  if (!outcome.kept_old_data) on_.state.lacks_data = is_on() && !is_whole;
+  if (!is_whole) {
     has_place_ = has_place_ && outcome.kept_old_data;
     if (!outcome.kept_old_data) on_.replicas.AdoptHistory({}, 0);  // what is left is of no history
     Log(LogLevel::kWarning,
         Concat("Failed trying to load the MASTER synchronization DB from disk: ", outcome.fault));
     return link_.Loaded(/*is_whole=*/false);
   }
+  // It has become a master meanwhile. Those who follow it are of the history of before.
+  if (!is_on()) return on_.replicas.AdoptHistory({}, agreement.offset);
   if (outcome.facts.is_of_sluice) on_.time.FullSync(image_made_ms_);
   const StreamReading reading = ReadingOf(outcome, agreement);
   data_of_ms_.reset();
@@ -228,7 +240,7 @@ bool Following::Play(Session& session, Args words, std::string_view bytes) {
       NoteWord();
       return true;
     case StreamPlayer::Outcome::kFault:
-      ProtocolError(player_.fault());
+      GiveStreamUp(player_.fault());
       return true;
   }
   return true;
@@ -240,6 +252,11 @@ void Following::NoteWord() {
 }
 
 void Following::ProtocolError(std::string_view error) {
+  constexpr size_t kShownBytesMax = 256;
+  GiveStreamUp(EscapedText(error, kShownBytesMax));
+}
+
+void Following::GiveStreamUp(std::string_view error) {
   const std::string line = Concat("the stream of the master ", link_.host(), ":", link_.port(),
                                   " makes no sense behind offset ", on_.replicas.stream().end(),
                                   ": ", error, "; all data are asked for");

@@ -118,12 +118,14 @@ class Following final : private LinkFollower {
 
   void Begin();
   void GiveImageUp();
+  void RemoveImage();
   void UnblockAll();
   bool IsReadingKnown() const;
   void ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agreement);
   void PlayScripts(const std::vector<std::string>& scripts);
   StreamReading ReadingOf(const FullSyncOutcome& outcome, const Agreement& agreement) const;
   void StreamBegins(const StreamReading& reading, const std::optional<StreamOrigin>& origin);
+  void GiveStreamUp(std::string_view error);
   void Acknowledge();
   void NoteTurn();
   void NoteWord();

@@ -8,6 +8,7 @@
 #include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 namespace {
@@ -31,6 +32,12 @@ std::string_view FieldOf(std::string_view info, std::string_view name) {
   if (at == info.npos) return {};
   const std::string_view value = info.substr(at + begin.size());
   return value.substr(0, value.find_first_of("\r\n"));
+}
+
+// Words of the master for the log.
+std::string Shown(std::string_view line) {
+  constexpr size_t kShownBytesMax = 256;
+  return EscapedText(line, kShownBytesMax);
 }
 
 // Redis takes these for a server that wants to know who asks first.
@@ -80,14 +87,14 @@ void Handshake::Answer(std::string_view line, std::string& out) {
   const auto not_critical = [&](std::string_view what) {
     if (is_error) {
       log_(LogLevel::kNotice,
-           Concat("(Non critical) Master does not understand REPLCONF ", what, ": ", line));
+           Concat("(Non critical) Master does not understand REPLCONF ", what, ": ", Shown(line)));
     }
   };
   switch (awaited) {
     case Awaited::kPing:
       return PingAnswered(line, out);
     case Awaited::kAuth:
-      if (is_error) End(Agreement::Kind::kLater, Concat("Unable to AUTH to MASTER: ", line));
+      if (is_error) End(Agreement::Kind::kLater, Concat("Unable to AUTH to MASTER: ", Shown(line)));
       return;
     case Awaited::kPort:
       return not_critical("listening-port");
@@ -114,7 +121,8 @@ void Handshake::Answer(std::string_view line, std::string& out) {
 
 void Handshake::PingAnswered(std::string_view line, std::string& out) {
   if (!AllowsMore(line))
-    return End(Agreement::Kind::kLater, Concat("Error reply to PING from master: '", line, "'"));
+    return End(Agreement::Kind::kLater,
+               Concat("Error reply to PING from master: '", Shown(line), "'"));
   log_(LogLevel::kNotice, "Master replied to PING, replication can continue...");
   SayAll(out);
 }
@@ -185,14 +193,15 @@ void Handshake::SyncAnswered(std::string_view line, std::string& out) {
   if (introduction_.takes_over)
     return End(Agreement::Kind::kUseless, "Failover target rejected psync request");
   if (line.starts_with("-NOMASTERLINK") || line.starts_with("-LOADING")) {
-    return End(Agreement::Kind::kLater,
-               Concat("Master is currently unable to PSYNC but should be in the future: ", line));
+    return End(
+        Agreement::Kind::kLater,
+        Concat("Master is currently unable to PSYNC but should be in the future: ", Shown(line)));
   }
   if (line.starts_with("-ERR")) {
     log_(LogLevel::kNotice,
-         Concat("Master does not support PSYNC or is in error state (reply: ", line, ")"));
+         Concat("Master does not support PSYNC or is in error state (reply: ", Shown(line), ")"));
   } else {
-    log_(LogLevel::kWarning, Concat("Unexpected reply to PSYNC from master: ", line));
+    log_(LogLevel::kWarning, Concat("Unexpected reply to PSYNC from master: ", Shown(line)));
   }
   log_(LogLevel::kNotice, "Retrying with SYNC...");
   Say(out, {"SYNC"});

@@ -1,14 +1,20 @@
 // See image_file.h.
 #include "server/following/image_file.h"
 
+#include <cerrno>
 #include <utility>
 
 namespace sluice {
 
+// Where the room is not known, the disk itself says so when it is full.
+int ImageFile::Work::Open(uint64_t bytes_expected) {
+  uint64_t room = 0;
+  if (bytes_expected > 0 && disk.Room(FolderOf(path), room) == 0 && bytes_expected > room)
+    return ENOSPC;
+  return disk.Open(path, Disk::Mode::kAppendOwn, file);
+}
+
 int ImageFile::Work::Append(std::string_view bytes) {
-  if (!file) {
-    if (const int fault = disk.Open(path, Disk::Mode::kAppendOwn, file)) return fault;
-  }
   while (!bytes.empty()) {
     size_t written = 0;
     if (const int fault = file->Append(bytes, written)) return fault;
@@ -35,6 +41,11 @@ ImageFile::~ImageFile() {
       [] {});
 }
 
+void ImageFile::Expect(uint64_t bytes) {
+  expected_ = bytes;
+  WriteWaiting();
+}
+
 void ImageFile::Append() {
   if (!is_writing_ && waiting_.size() >= kPieceBytes) WriteWaiting();
 }
@@ -49,7 +60,11 @@ void ImageFile::WriteWaiting() {
   auto bytes = std::make_shared<std::string>(std::exchange(waiting_, {}));
   auto fault = std::make_shared<int>(0);
   background_.Run(
-      WorkerLane::kSnapshot, [work = work_, bytes, fault] { *fault = work->Append(*bytes); },
+      WorkerLane::kSnapshot,
+      [work = work_, bytes, fault, expected = expected_] {
+        if (!work->file) *fault = work->Open(expected);
+        if (*fault == 0) *fault = work->Append(*bytes);
+      },
       [this, life = life_, fault] {
         if (*life) Written(*fault);
       });

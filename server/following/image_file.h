@@ -5,10 +5,12 @@
 //   file.Append(bytes) ... file.End()      on_progress is called as pieces are written
 //   if (file.is_written()) load(file.path())
 //
-// The file stays when it is written; who has it then removes it. One that is given up goes.
+// The file stays when it is written; who has it then removes it. One that is given up goes. Where
+// it is known how long the image is, one that the disk has no room for is refused at once.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,12 +29,14 @@ class ImageFile {
   static constexpr size_t kPieceBytes = 256 * 1024;
 
   // Nobody else uses `path`, which is absolute. Disk and worker outlive the file. `on_progress` is
-  // called on the loop, maybe from within Append or End, and may destroy the ImageFile.
+  // called on the loop, maybe from within Expect, Append or End, and may destroy the ImageFile.
   ImageFile(Disk& disk, Background& background, std::string path,
             std::function<void()> on_progress);
   ~ImageFile();
   ImageFile(const ImageFile&) = delete;
 
+  // So many bytes are to come. Requires: none has yet.
+  void Expect(uint64_t bytes);
   bool has_room() const { return waiting_.size() < kWaitingBytesMax; }
   // Where the next bytes go; Append tells that they are there.
   std::string& waiting() { return waiting_; }
@@ -53,6 +57,7 @@ class ImageFile {
     const std::string path;
     std::unique_ptr<DiskFile> file;  // null: not made yet
 
+    int Open(uint64_t bytes_expected);
     int Append(std::string_view bytes);
   };
 
@@ -64,6 +69,7 @@ class ImageFile {
   const std::shared_ptr<Work> work_;
   const std::shared_ptr<bool> life_ = std::make_shared<bool>(true);  // false: it is gone
   std::string waiting_;
+  uint64_t expected_ = 0;
   bool is_writing_ = false;
   bool is_ended_ = false;
   int fault_ = 0;

@@ -7,6 +7,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "protocol/text/words.h"
 
 namespace sluice {
 namespace {
@@ -45,10 +46,11 @@ size_t ImageReader::TakeHead(std::string_view bytes) {
 
 void ImageReader::ReadHead(std::string_view line) {
   if (line.starts_with('-'))
-    return Fail(Concat("MASTER aborted replication with an error: ", line.substr(1)));
+    return Fail(Concat("MASTER aborted replication with an error: ",
+                       EscapedText(line.substr(1), kShownBytesMax)));
   if (!line.starts_with('$')) {
     return Fail(Concat("Bad protocol from MASTER, the first byte is not '$' (we received '",
-                       line.substr(0, kShownBytesMax),
+                       EscapedText(line, kShownBytesMax),
                        "'), are you sure the host and port are right?"));
   }
   if (line.starts_with(kMarkHead)) {

@@ -45,6 +45,7 @@ void MasterLink::Follow(std::string host, int port) {
   state_ = LinkState::kConnect;
   down_since_ms_ = now_ms();
   next_try_ms_ = faults_ = 0;
+  last_fault_.clear();
   Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
   Connect();
 }
@@ -190,7 +191,7 @@ size_t MasterLink::TakeImage(std::string_view bytes) {
   const size_t taken = reader_.Take(bytes, file_->waiting());
   switch (reader_.state()) {
     case ImageReader::State::kFault:
-      Retry(reader_.fault());
+      Drop(reader_.fault());
       return bytes.size();
     case ImageReader::State::kHead:
       return taken;
@@ -205,6 +206,8 @@ size_t MasterLink::TakeImage(std::string_view bytes) {
                           "to disk")
             : Concat("MASTER <-> REPLICA sync: receiving ", reader_.total(),
                      " bytes from master to disk"));
+    if (reader_.total() > 0) file_->Expect(reader_.total());
+    if (state_ != LinkState::kTransfer) return bytes.size();  // there is no room for it
   }
   if (reader_.state() == ImageReader::State::kEnd) {
     // The stream follows, and stays where it is until the image is loaded.
@@ -219,7 +222,7 @@ size_t MasterLink::TakeImage(std::string_view bytes) {
 // A piece is on the disk: there is room for more, or it was the last.
 void MasterLink::ImageProgressed() {
   if (file_->fault() != 0) {
-    return Retry(
+    return Drop(
         Concat("Write error or short write writing to the DB dump file needed for "
                "MASTER <-> REPLICA synchronization: ",
                std::strerror(file_->fault())));
@@ -254,7 +257,8 @@ void MasterLink::Acknowledge(int64_t applied, std::optional<int64_t> synced) {
 
 void MasterLink::Drop(std::string_view why) {
   constexpr int64_t kFaultsMax = 5;  // half a minute: each costs the master a full sync
-  Retry(why);
+  Retry(why == last_fault_ ? std::string_view() : why);
+  if (!why.empty()) last_fault_ = why;
   faults_ = std::min(faults_ + 1, kFaultsMax);
   next_try_ms_ = now_ms() + (kSecondMs << faults_);
 }
@@ -333,6 +337,7 @@ void MasterLink::EverySecond() {
       return;
     case LinkState::kConnected:
       faults_ = 0;
+      last_fault_.clear();
       NoteHalfRequests();
       if (silent_s() * kSecondMs > timeout_ms)
         Retry("MASTER timeout: no data nor PING received...");

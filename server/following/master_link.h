@@ -1,5 +1,6 @@
 // MasterLink: the connection to the server that is followed, from opening it to the stream, and
-// anew whenever it is lost: at once, and then every second; after nonsense less often. It has no
+// anew whenever it is lost: at once, and then every second; after nonsense, and where an image
+// cannot be kept, less often. It has no
 // sockets (Links) and no clock of its own; what is made of the data and the stream is its
 // follower's.
 //
@@ -90,7 +91,8 @@ class MasterLink final : private LinkListener {
   // Says up to which offset the stream has been applied, and is on disk, if that is known. Nothing
   // while it is not connected.
   void Acknowledge(int64_t applied, std::optional<int64_t> synced);
-  // The master talks nonsense, and is asked anew.
+  // The master talks nonsense, or it is of no use to ask it soon again. Later it is asked anew. The
+  // same reason is logged once.
   void Drop(std::string_view why);
   // A request of it has come.
   void Heard() { since_ms_ = now_ms(); }
@@ -156,7 +158,8 @@ class MasterLink final : private LinkListener {
   uint64_t heard_bytes_ = 0;  // of the link, when that was looked at
   int64_t kept_awake_ms_ = 0;
   int64_t next_try_ms_ = 0;
-  int64_t faults_ = 0;  // of what the master said, one after the other
+  int64_t faults_ = 0;      // since a link stood, one after the other
+  std::string last_fault_;  // of these, as it was logged
   int64_t down_since_ms_ = 0;
   int64_t lost_ms_ = INT64_MIN / 2;  // a link that stood
 };

@@ -4,7 +4,7 @@
 //
 //   SELECT, PING, REPLCONF GETACK      the stream's own words
 //   PING <envelope>                    what only a Sluice says: server/replication/envelope.h
-//   MULTI … EXEC                       gathered, and run as one
+//   MULTI … EXEC                       gathered as bytes, and run as one
 //   any other                          run, at the moment that it is meant at
 //
 // A replica decides nothing by time: what has ended its master tells. So the commands of a Sluice
@@ -21,19 +21,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "protocol/args.h"
 #include "protocol/text/fault.h"
 #include "server/clients/host.h"
 #include "server/clients/session.h"
 #include "server/config/settings.h"
+#include "server/core/log_limit.h"
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/effects.h"
-#include "server/dispatch/queued_command.h"
 #include "server/dispatch/snapshot_barrier.h"
 #include "server/observe/statistics.h"
 #include "server/replication/envelope.h"
@@ -43,7 +42,8 @@ namespace sluice {
 
 class StreamPlayer {
  public:
-  // A transaction that does not end is the master's fault.
+  // A transaction that does not end is the master's fault. It takes as much memory as it has bytes:
+  // its requests are read again when it ends.
   static constexpr size_t kUnitBytesMax = kEnvelopeBytesMax;
 
   // The parts that it works with; all of them outlive the player.
@@ -86,40 +86,49 @@ class StreamPlayer {
   void PlayBeside(Session& session, Args words);
 
  private:
-  struct Queued {
-    QueuedCommand command;
-    int db;
-    bool is_relative;
+  // A request of the stream: how it begins, and what it says.
+  enum class Word : uint8_t { kPing, kSelect, kReplConf, kMulti, kExec, kOther };
+  struct Said {
+    Word word = Word::kOther;
+    std::optional<int> db;  // of SELECT
+    Envelope envelope;      // of PING
+    Args command;           // to be run; views of the request; none: there is none
   };
-  using PlayWord = Outcome (StreamPlayer::*)(Session& session, Args words, std::string_view bytes);
+  using Visit = std::function<bool(const Said& said)>;
 
   void TurnInto(StreamKind kind);
   std::string NoDatabaseText(std::string_view db) const;
-  Outcome PlayPing(Session& session, Args words, std::string_view bytes);
-  Outcome PlaySelect(Session& session, Args words, std::string_view bytes);
-  Outcome PlayReplConf(Session& session, Args words, std::string_view bytes);
-  Outcome PlayMulti(Session& session, Args words, std::string_view bytes);
-  Outcome PlayExec(Session& session, Args words, std::string_view bytes);
-  Outcome PlayEnvelope(Session& session, const Envelope& envelope, std::string_view bytes);
+  Word WordOf(std::string_view name) const;
+  std::optional<Said> Read(Args words);
+  bool ReadPing(Args words, Said& said);
+  bool ReadSelect(Args words, Said& said);
+  void Note(const Said& said);
+  void TellTime(const Said& said) const;
+  Outcome Gather(const Said& said, std::string_view bytes);
+  Outcome PlayExec(Session& session, std::string_view bytes);
+  bool AnyWaits(Session& session);
+  bool VisitUnit(std::string_view unit, const Visit& visit);
   Outcome PlayCommand(Session& session, Args words, std::string_view bytes);
-  bool MayPlay(const Session& session, Args words, const Command* row);
+  void RunCommand(Session& session, Args words);
+  std::optional<Request> ToBePlayed(Args words);
+  bool MayPlay(Args words, const Command& row);
   bool Waits(Session& session, const Request& request);
   void Run(Session& session, const Request& request, bool is_relative);
   Now Moment() const;
   bool is_relative() const;
   void Pass(std::string_view bytes);
   Outcome Fail(std::string fault);
-  void Refused(const Session& session, std::string_view name, std::string_view error);
+  void Refused(std::string_view name, std::string_view error);
 
   const Uses on_;
   const Tells tells_;
-  const Command* const words_[5];  // of the stream's own words, in the order of kPlays
+  const Command* const words_[5];  // of the stream's own, in the order of Word
   StreamReading reading_;
   std::optional<StreamOrigin> origin_;
   std::string unit_;  // bytes that are not whole yet
   bool in_multi_ = false;
   bool is_absolute_ = false;  // the deadline in the next command
-  std::vector<Queued> queue_;
+  LogLimit refusals_;
   std::string fault_;
 };
 

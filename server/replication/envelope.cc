@@ -51,7 +51,9 @@ Read ReadEffect(std::string_view body, Fault& fault) {
   }
   EffectEnvelope effect;
   RequestParser parser;
-  const ParseStatus status = parser.Next(body, {}, effect.words);
+  // A master may allow longer arguments than this server does.
+  const ParseLimits limits{.bulk_bytes_max = static_cast<int64_t>(kEnvelopeBytesMax)};
+  const ParseStatus status = parser.Next(body, limits, effect.words);
   if (status == ParseStatus::kError) {
     fault = Concat("an effect is no request: ", parser.error());
   } else if (status == ParseStatus::kIncomplete) {

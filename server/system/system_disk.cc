@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -186,6 +187,13 @@ std::vector<std::string> SystemDisk::Match(const std::string& pattern) {
 
 std::string SystemDisk::Absolute(const std::string& path) {
   return std::filesystem::absolute(path).lexically_normal().string();
+}
+
+int SystemDisk::Room(const std::string& folder, uint64_t& bytes) {
+  struct statvfs about;
+  if (::statvfs(folder.c_str(), &about) != 0) return errno;
+  bytes = uint64_t{about.f_bavail} * about.f_frsize;
+  return 0;
 }
 
 }  // namespace sluice

@@ -20,6 +20,7 @@ class SystemDisk final : public Disk {
   int Replace(const std::string& path, std::string_view bytes) override;
   std::vector<std::string> Match(const std::string& pattern) override;
   std::string Absolute(const std::string& path) override;
+  int Room(const std::string& folder, uint64_t& bytes) override;
 };
 
 }  // namespace sluice

@@ -373,6 +373,57 @@ def test_a_stream_that_lies_is_given_up():
         master.close()
 
 
+def test_a_master_that_lies_for_ever_does_not_fill_the_log():
+    """Some lines a second tell what there is to know."""
+    master = MadeUpMaster(STREAM + 5000 * request("NOSUCH", "a\x1b[2J\nb"))
+    with server("S") as replica:
+        connection = client(replica)
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: number(connection, "stats", "unexpected_error_replies") == 5000, "all were refused")
+        time.sleep(1)
+        master.connections[0].sendall(request("NOSUCH"))
+        until(lambda: "more such errors were not logged" in replica.output(), "what was left out is counted")
+        lines = replica.output(10 ** 6)
+        assert lines.count("== CRITICAL ==") < 50, lines.count("== CRITICAL ==")
+        assert "\x1b" not in lines
+    master.close()
+
+
+def test_an_open_transaction_takes_no_more_memory_than_its_bytes():
+    one = request("INCR", "counter")
+    times = (32 << 20) // len(one)
+    master = MadeUpMaster(STREAM + request("MULTI") + times * one)
+    with server("S") as replica:
+        connection = client(replica)
+        before = replica.rss_bytes()
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: number(connection, "stats", "total_net_repl_input_bytes") > times * len(one), "it has come")
+        assert replica.rss_bytes() - before < 3 * times * len(one), (replica.rss_bytes() - before) / len(one) / times
+        assert connection.call("GET", "counter") == ("$-1", None)
+        master.connections[0].sendall(request("EXEC"))
+        until(lambda: connection.call("GET", "counter") == ("$", b"%d" % times), "it has run")
+        assert offset(connection) == len(request("MULTI") + request("EXEC")) + times * len(one)
+    master.close()
+
+
+def test_a_replica_without_data_answers_nothing():
+    """Its full sync has failed behind the point of no return: a library does not run."""
+    code = b"#!lua name=bad\nerror('no')"
+    image = b"REDIS0010\xf5" + bytes([len(code)]) + code + b"\xff" + bytes(8)
+    master = MadeUpMaster(FULL + b"$%d\r\n" % len(image) + image)
+    with server("S") as replica:
+        connection = client(replica)
+        connection.call("SET", "key", "value")
+        connection.call("REPLICAOF", "127.0.0.1", master.port)
+        until(lambda: "Failed trying to load" in replica.output(), "it has failed")
+        for words in (("GET", "key"), ("EVAL", "return redis.call('get', 'key')", "0"), ("DBSIZE",)):
+            until(lambda: connection.call(*words)[1].startswith(b"MASTERDOWN The data"), words)  # noqa: B023
+        assert connection.call("ROLE")[1][0] == ("$", b"slave")
+        assert connection.call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
+        assert connection.call("GET", "key") == ("$-1", None)
+    master.close()
+
+
 def test_half_a_request_holds_nobody_up():
     master = MadeUpMaster(STREAM + b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$1000000000\r\nabc")
     with server("S") as replica:

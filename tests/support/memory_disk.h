@@ -163,6 +163,7 @@ class MemoryDisk : public Disk {
   std::string Absolute(const std::string& path) override {
     return path.starts_with('/') ? path : "/" + path;
   }
+  int Room(const std::string&, uint64_t& bytes) override { return bytes = room, 0; }
 
   // Files that are open, and have no name any more.
   size_t nameless() const { return unlinked_.size(); }

@@ -44,6 +44,9 @@ class FolderDisk final : public Disk {
     return disk_.Match(At(pattern));
   }
   std::string Absolute(const std::string& path) override { return disk_.Absolute(At(path)); }
+  int Room(const std::string& folder, uint64_t& bytes) override {
+    return disk_.Room(At(folder), bytes);
+  }
 
  private:
   std::string At(const std::string& path) const {

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "server/replication/replicas.h"
 #include "tests/support/engine_fixture.h"
@@ -187,6 +189,30 @@ TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
   EXPECT_EQ(a_client().Line("EXISTS key").ToText(), ":0");
 }
 
+// What clients ask for, an end and a failover hold writes back each for itself.
+TEST_F(FollowedPair, WritesAreHeldBackUntilTheFailoverIsOver) {
+  Follow();
+  a_client().Line("SET key 1");
+  EXPECT_EQ(a_client().Line("FAILOVER").ToText(), "+OK");  // of it nothing has arrived
+  TestClient& writer = a_.Connect();
+  writer.Send({"SET", "key", "2"});
+  a_.Settle();
+  for (const char* const words : {"CLIENT PAUSE 100000 WRITE", "CLIENT UNPAUSE"}) {
+    EXPECT_EQ(a_client().Line(words).ToText(), "+OK");
+    EXPECT_FALSE(writer.Next()) << words;
+  }
+  TestClient& ending = a_.Connect();
+  ending.Send({"SHUTDOWN"});
+  a_.Settle();
+  EXPECT_EQ(a_client().Line("SHUTDOWN ABORT").ToText(), "+OK");
+  EXPECT_FALSE(writer.Next());
+  EXPECT_EQ(a_client().Line("FAILOVER ABORT").ToText(), "+OK");
+  a_.Settle();
+  const std::optional<Reply> reply = writer.Next();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->ToText(), "+OK");
+}
+
 TEST_F(FollowedPair, AThirdIsRelayedTheStream) {
   TestEngine c{Options(3)};
   network_.Add("c:3", c);
@@ -211,6 +237,61 @@ TEST_F(FollowedPair, AThirdIsRelayedTheStream) {
   network_.Settle();
   EXPECT_EQ(c_client.Line("GET of").ToText(), "\"b\"");
   EXPECT_EQ(FullSyncsOf(b_), 1u) << "the promotion has cost none";
+}
+
+// It takes no offsets of its own: whoever is promoted has all that the others have.
+TEST_F(FollowedPair, AtRestTheStreamGetsLongerOnlyWithEachPing) {
+  Follow();
+  const int64_t before = OffsetOf(a_);
+  a_client().Line("CONFIG SET repl-ping-replica-period 60");
+  a_client().Line("SET key 1");
+  Settle();
+  const int64_t behind_set = OffsetOf(a_);
+  EXPECT_GT(behind_set, before);
+  for (int i = 0; i < 20; ++i) Settle();
+  EXPECT_EQ(OffsetOf(a_), behind_set);
+  for (int i = 0; i < 60; ++i) Settle();
+  EXPECT_GT(OffsetOf(a_), behind_set);
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_));
+}
+
+// Nobody asks a master for all its data each second, where they cannot be kept.
+TEST_F(FollowedPair, AFullDiskIsSaidOnceAndAskedAgainLessOften) {
+  const auto told = [this](std::string_view words) {
+    return std::ranges::count_if(b_.log(), [words](const std::string& line) {
+      return line.find(words) != std::string::npos;
+    });
+  };
+  a_client().Run({"SET", "key", std::string(2000, 'x')});
+  b_client().Line("SET own 1");
+  b_.disk().room = 100;
+  b_client().Line("REPLICAOF a 1");
+  for (int i = 0; i < 20; ++i) Settle();
+  EXPECT_EQ(told("No space left on device"), 1);
+  EXPECT_GE(FullSyncsOf(a_), 3u);
+  EXPECT_LE(FullSyncsOf(a_), 5u);
+  EXPECT_EQ(b_client().Line("GET own").ToText(), "\"1\"");
+  EXPECT_FALSE(std::ranges::any_of(b_.disk().files, [](const auto& file) {
+    return file.first.starts_with("/temp-");
+  })) << "what has come of the image is gone";
+  b_.disk().room = SIZE_MAX;
+  for (int i = 0; i < 40; ++i) Settle();
+  EXPECT_EQ(b_client().Line("STRLEN key").ToText(), ":2000");
+}
+
+TEST_F(FollowedPair, AnImageThatIsTooLongIsRefusedBeforeItComes) {
+  std::string appended;
+  b_.disk().trouble = [&appended](MemoryDisk::Call call, const std::string& path) {
+    if (call == MemoryDisk::Call::kOpen && path.starts_with("/temp-")) appended = path;
+    return 0;
+  };
+  a_client().Line("CONFIG SET repl-diskless-sync no");  // then it says how long it is
+  for (int i = 0; i < 100; ++i) a_client().Run({"SET", "key:" + std::to_string(i), "value"});
+  b_.disk().room = 1000;
+  b_client().Line("REPLICAOF a 1");
+  for (int i = 0; i < 5; ++i) Settle();
+  EXPECT_GE(FullSyncsOf(a_), 1u);
+  EXPECT_EQ(appended, "");
 }
 
 TEST_F(FollowedPair, ARefusedMasterLeavesTheDataAsTheyWere) {

@@ -56,6 +56,20 @@ class HandshakeWith {
 
 Introduction Known() { return {.port = 6380, .place = Introduction::Place{kSomeId, 99}}; }
 
+// Whatever it says, the log has short lines of printed letters.
+TEST(Handshake, WordsOfTheMasterAreEscapedInTheLog) {
+  HandshakeWith master(Known());
+  master.Answer(std::string("+PONG\r\n-ERR a\x1b[2J\x01 b\r\n") + "+OK\r\n+sluice 7\r\n-ERR " +
+                std::string(900, '\xff') + "\r\n");
+  bool any = false;
+  for (const std::string& line : master.log()) {
+    any |= line.find("-ERR a\\x1b[2J\\x01 b") != std::string::npos;
+    EXPECT_LT(line.size(), 1200u);
+    for (const char c : line) EXPECT_TRUE(c >= ' ' && c <= '~') << line;
+  }
+  EXPECT_TRUE(any);
+}
+
 TEST(Handshake, SaysWhatRedisSaysAndAsksWhoseStreamItIs) {
   HandshakeWith master({.user = "me", .password = "secret", .port = 6380, .address = "10.0.0.7"});
   EXPECT_EQ(master.Said(), "PING / ");
