@@ -45,14 +45,15 @@ def die_with_parent():
 
 class Server:
     """program: a path. options: as on the command line. tcp: also listen on a free port of 127.0.0.1. file: all of it
-    stands in a file, which CONFIG REWRITE changes and a later start reads."""
+    stands in a file, which CONFIG REWRITE changes and a later start reads. environment: beside this process's."""
 
-    def __init__(self, program=SLUICE, options=(), tcp=False, wait=True, file=False):
+    def __init__(self, program=SLUICE, options=(), tcp=False, wait=True, file=False, environment=None):
         self.program = str(program)
         self.options = [str(option) for option in options]
         self.port = free_port() if tcp else 0
         self.folder = tempfile.mkdtemp(prefix="sluice-test-")
         self.socket_path = os.path.join(self.folder, "s.sock")
+        self.environment = {**os.environ, **(environment or {})}
         self.process = None
         self.file = os.path.join(self.folder, "server.conf") if file else None
         if file:
@@ -78,7 +79,7 @@ class Server:
         with open(os.path.join(self.folder, "output"), "ab") as output:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                preexec_fn=die_with_parent)
+                preexec_fn=die_with_parent, env=self.environment)
         if wait:
             self.wait_until_up()
 
