@@ -35,8 +35,9 @@ class DeadlockSearch::Reduction {
     size_t node;
     const LockShape* shape;
     bool is_first;  // of its owner in this line: the others follow it
-    bool granted;
-    int64_t own;  // permits that are no obstacle to it: a reader's that asks to be the writer
+    bool is_given;  // no holder is an obstacle to it
+    int64_t own;    // permits that its owner holds, which are none either
+    bool granted = false;
   };
   struct LineState {
     const Lock* lock;
@@ -112,13 +113,11 @@ void DeadlockSearch::Reduction::AddLine(const Line& line, WaitQueue::Spot last) 
     if (node == kNone) continue;
     const bool is_first = state.items.empty() || state.items.back().node != node;
     if (is_first) nodes_[node].lines.push_back(at);
-    // An owner that holds the lock gets it again whatever is ahead: that wait is granted from the
-    // start.
-    const bool reentrant = node < owners_.size() && search_.IsGivenTo(queued, line);
-    nodes_[node].left += reentrant ? 0 : 1;
-    const LockRequest& request = queued.wait.request;
-    state.items.push_back(
-        {node, &request.terms.shape, is_first, reentrant, request.upgrades ? 1 : 0});
+    const bool may_hold = node < owners_.size();
+    ++nodes_[node].left;
+    state.items.push_back({node, &queued.wait.request.terms.shape, is_first,
+                           may_hold && search_.IsGivenTo(queued, line),
+                           may_hold ? search_.HeldBy(*queued.owner, line) : 0});
   }
   AddHolders(line, at);
 }
@@ -129,7 +128,7 @@ void DeadlockSearch::Reduction::AddHolders(const Line& line, size_t at) {
   if (lock == nullptr) return;
   if (lock->holders().size() > owners_.size()) {
     for (const auto& [owner, node] : owners_)
-      if (search_.Holds(*owner, line)) AddHolder(*owner, at);
+      if (search_.HeldBy(*owner, line) > 0) AddHolder(*owner, at);
     return;
   }
   for (const LockHolder& holder : lock->holders()) {
@@ -200,11 +199,11 @@ void DeadlockSearch::Reduction::MayBeNext(LineState& line, size_t first, bool sh
 // Lock::Fit over again, but for the holders of the candidates that have not finished.
 bool DeadlockSearch::Reduction::HoldersAllow(const LineState& line, const Item& item) const {
   const LockShape& shape = *item.shape;
-  if (line.lock == nullptr || line.held <= item.own) return true;
+  if (line.lock == nullptr || item.is_given || line.held <= item.own) return true;
   const LockMode mode = line.lock->mode();
   if (mode == LockMode::kShared && shape.mode == LockMode::kShared) return true;
   return mode == LockMode::kPermits && shape.mode == LockMode::kPermits &&
-         line.lock->permits_of() == shape.of && line.held + shape.permits <= shape.of;
+         line.lock->permits_of() == shape.of && line.held - item.own + shape.permits <= shape.of;
 }
 
 void DeadlockSearch::Reduction::Grant(LineState& line, size_t at) {
@@ -291,7 +290,7 @@ bool DeadlockSearch::Forwards(size_t steps_max, Reach& reach) {
   for (const Queued* queued : from_) {
     for (const Place& place : queued->places) {
       ++steps_;
-      if (!IsGivenTo(*queued, *place.line)) VisitAhead(place, steps_max, reach);
+      if (!HasNoneAhead(*queued, place)) VisitAhead(place, steps_max, reach);
       if (IsSpent(steps_max)) return false;
     }
   }
@@ -346,15 +345,26 @@ bool DeadlockSearch::Holds(const LockHolder& holder) const {
   return !holder.is_minimum_hold() && !is_over;
 }
 
-bool DeadlockSearch::Holds(const Owner& owner, const Line& line) const {
+// Permits; 0: the owner does not hold it.
+int64_t DeadlockSearch::HeldBy(const Owner& owner, const Line& line) const {
   const Lock* lock = locks_.FindLock(line.name);
   const LockHolder* holder = lock == nullptr ? nullptr : lock->FindOwner(owner.name);
-  return holder != nullptr && Holds(*holder);
+  return holder != nullptr && Holds(*holder) ? holder->permits() : 0;
 }
 
-// Whether the wait gets this lock whatever others do: its owner holds it, and asks for no more.
+// Whether the wait gets this lock whatever others hold: its owner holds it in the same shape. In
+// another shape (a connection of its has got that meanwhile) it has to give that back first, and
+// then waits for all others.
 bool DeadlockSearch::IsGivenTo(const Queued& queued, const Line& line) const {
-  return !queued.wait.request.upgrades && Holds(*queued.owner, line);
+  const LockRequest& request = queued.wait.request;
+  if (request.upgrades || HeldBy(*queued.owner, line) == 0) return false;
+  return locks_.FindLock(line.name)->Fit(request.owner, request.terms.shape) == LockFit::kReentrant;
+}
+
+// Whether nobody is in its way at this place. Waits ahead count even for an owner that holds the
+// lock: it may lose that and wait on, as one of its other connections holds it.
+bool DeadlockSearch::HasNoneAhead(const Queued& queued, const Place& place) const {
+  return place.line->all.begin()->first.first >= place.at.first && IsGivenTo(queued, *place.line);
 }
 
 // Whether one of those behind is in the way of the request itself. Bystanders between them need no
@@ -362,7 +372,7 @@ bool DeadlockSearch::IsGivenTo(const Queued& queued, const Line& line) const {
 bool DeadlockSearch::IsObstructedBy(const Reach& behind) {
   for (const Queued* queued : from_) {
     for (const Place& place : queued->places) {
-      if (!IsGivenTo(*queued, *place.line) && IsObstructedAt(place, behind)) return true;
+      if (!HasNoneAhead(*queued, place) && IsObstructedAt(place, behind)) return true;
     }
   }
   return false;
@@ -382,7 +392,7 @@ bool DeadlockSearch::IsObstructedAt(const Place& place, const Reach& behind) {
   return std::any_of(behind.owners.begin(), behind.owners.end(), [&](const Owner* owner) {
     ++steps_;
     if (owner == asker_) return false;
-    if (Holds(*owner, line)) return true;
+    if (HeldBy(*owner, line) > 0) return true;
     const WaitQueue::Together* waits = queue_.TogetherIn(line, *owner);
     return waits != nullptr && WaitQueue::PlaceIn(*waits->front(), line).at < place.at;
   });

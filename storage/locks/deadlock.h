@@ -22,7 +22,8 @@
 // finish and give back its permit, X gets it, finishes, and gives back a. So Y may wait.
 //
 // Holders that merely linger are no obstacle: time frees them. An owner does not wait for itself:
-// with its first request for a lock the others are re-entrant. Linear in the lines of those owners.
+// with its first request for a lock the others of the same shape are re-entrant. Linear in the
+// lines of those owners.
 #pragma once
 
 #include <cstddef>
@@ -79,8 +80,9 @@ class DeadlockSearch {
   bool IsObstructedBy(const Reach& behind);
   bool IsObstructedAt(const Place& place, const Reach& behind);
   bool Holds(const LockHolder& holder) const;
-  bool Holds(const Owner& owner, const Line& line) const;
+  int64_t HeldBy(const Owner& owner, const Line& line) const;
   bool IsGivenTo(const Queued& queued, const Line& line) const;
+  bool HasNoneAhead(const Queued& queued, const Place& place) const;
   bool IsStuck(const Reach& candidates);
   bool IsSpent(size_t steps_max) const { return steps_ - began_ > steps_max; }
 

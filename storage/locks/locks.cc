@@ -84,7 +84,7 @@ AcquireResult Locks::Wait(absl::Span<OpenLock> locks, LockRequest&& request, con
   // (see wait_queue.h). It makes them wait for this owner, so it must not wait for them elsewhere.
   const bool may_pass = circle && only_queue && queue_.At(id).owner->waits.size() == 1;
   const LockRequest asked = queue_.Find(id)->request;
-  queue_.Remove(id, locks);
+  queue_.TakeBack(id, locks);
   if (may_pass) return Grant(locks, asked, now);
   counts_.deadlocks += may_wait;
   return {may_wait ? AcquireOutcome::kDeadlock : AcquireOutcome::kRefused};

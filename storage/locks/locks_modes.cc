@@ -35,7 +35,7 @@ bool Locks::WouldWaitForItself(absl::Span<OpenLock> locks, LockRequest request, 
   request.names.emplace_back(locks.front().name());
   const uint64_t id = queue_.Add(std::move(request), locks, 0, now.ms(), now.ms());
   const bool would = ClosesCircle(id, now);
-  queue_.Remove(id, locks);
+  would ? queue_.TakeBack(id, locks) : queue_.Remove(id, locks);
   counts_.deadlocks += would;
   return would;
 }

@@ -118,6 +118,7 @@ uint64_t WaitQueue::Add(LockRequest request, absl::Span<OpenLock> locks, uint64_
   Queued& queued = *made;
   queued.wait = {++last_id_, std::move(request), client, since_ms, deadline_ms};
   queued.owner = &OwnerFor(queued.wait.request.owner);
+  moved_.clear();
   for (size_t i = 0; i < locks.size(); ++i) {
     Line& line = LineFor(queued.wait.request.names[i]);
     queued.places.push_back({&line, SpotFor(queued, line, locks[i].lock())});

@@ -149,6 +149,9 @@ class WaitQueue final : public LockWatcher {
   bool MoveToEnd(uint64_t id);
   void Remove(uint64_t id);  // requires: waits
   void Remove(uint64_t id, absl::Span<OpenLock> locks);
+  // As if it had not been added: what it has moved stands where it stood. Requires: the last that
+  // was added, and nothing has come or gone since.
+  void TakeBack(uint64_t id, absl::Span<OpenLock> locks);
   const LockWait* Find(uint64_t id) const;  // null when it waits no more
 
   // The wait of this owner for exactly these locks, in any order and on any terms; null if there is
@@ -236,6 +239,7 @@ class WaitQueue final : public LockWatcher {
   void Enter(Queued& queued, Place place);
   void Leave(Queued& queued, Place place);
   void Reseat(Queued& queued, Line& line, Rank rank);
+  void MoveToFront(Queued& queued, Line& line, Rank front);
   void Drop(Line& line, const Lock* lock);
   void Link(Queued& queued, bool on);
   void LinkAsNeeded(Owner& owner);
@@ -243,6 +247,12 @@ class WaitQueue final : public LockWatcher {
   using Waits = ShardedMap<absl::flat_hash_map<uint64_t, std::unique_ptr<Queued>>>;
   using Lines = ShardedMap<LockNameMap<std::unique_ptr<Line>>>;
   using Owners = ShardedMap<LockNameMap<std::unique_ptr<Owner>>>;
+  // Where a wait stood before another of its owner came.
+  struct Moved {
+    Queued* queued;
+    Line* line;
+    Rank former;
+  };
   using TogetherMap = absl::flat_hash_map<std::pair<const Line*, const Owner*>, Together>;
 
   const LockFinder& locks_;
@@ -254,6 +264,7 @@ class WaitQueue final : public LockWatcher {
   uint64_t last_line_ = 0;
   Owners owners_;  // under names of no database
   ShardedMap<TogetherMap> together_;
+  std::vector<Moved> moved_;  // by the last that was added
 };
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 // share a rank, so they stay together; an owner that holds the lock gets a rank below all others,
 // whatever their priority, for it is re-entrant there.
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 #include "storage/locks/wait_queue.h"
 
@@ -30,12 +32,25 @@ WaitQueue::Spot WaitQueue::SpotFor(const Queued& queued, Line& line, const Lock*
     const int64_t first_ms = line.all.empty() ? 0 : line.all.begin()->first.first.first;
     const Rank front{std::min(first_ms, kHoldersMs) - 1, id};
     if (others != nullptr) {
-      for (Queued* const other : *others) Reseat(*other, line, front);
+      for (Queued* const other : *others) MoveToFront(*other, line, front);
     }
     return {front, id};
   }
   if (others != nullptr) return {PlaceIn(*others->front(), line).at.first, id};
   return {{queued.wait.request.CameMs(queued.wait.since_ms), id}, id};
+}
+
+void WaitQueue::MoveToFront(Queued& queued, Line& line, Rank front) {
+  moved_.push_back({&queued, &line, PlaceIn(queued, line).at.first});
+  Reseat(queued, line, front);
+}
+
+// A request that is refused must not have brought forward the others of its owner.
+void WaitQueue::TakeBack(uint64_t id, absl::Span<OpenLock> locks) {
+  assert(id == last_id_);
+  Remove(id, locks);
+  for (const Moved& moved : std::exchange(moved_, {}))
+    Reseat(*moved.queued, *moved.line, moved.former);
 }
 
 // The spot is the key in up to four maps of the line: out of all, changed, into all again. Where it

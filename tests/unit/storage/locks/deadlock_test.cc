@@ -141,6 +141,65 @@ TEST(DeadlockSearch, SeesACircleThroughABystander) {
   EXPECT_EQ(world.Acquire(world.Request("a", {"n"}, kReads)).outcome, kGranted);  // so it goes past
 }
 
+// An owner with two connections waits to write, and has come to read meanwhile: when it reads no
+// more it waits for the other reader.
+TEST(DeadlockSearch, SeesThatAnOwnersOtherShapeGivesItNothing) {
+  LockWorld world;
+  world.Acquire(world.Request("c", {"n"}, kReads));
+  world.Acquire(world.Request("c", {"m"}));
+  world.Acquire(world.Request("b", {"own"}));
+  ASSERT_EQ(world.Acquire(world.Request("b", {"n", "m"}), 500).outcome, kQueued);
+  ASSERT_EQ(world.Acquire(world.Request("b", {"n"}), 500).outcome, kQueued);
+  ASSERT_EQ(world.Release("m", "c"), 0);
+  // It asks for the same on another connection, now to read, and gets that at once.
+  ASSERT_EQ(world.Acquire(world.Request("b", {"m", "n"}, kReads), 500).outcome, kGranted);
+  EXPECT_EQ(world.Acquire(world.Request("c", {"own"}), 500).outcome, kDeadlock);
+  EXPECT_EQ(world.Acquire(world.Request("d", {"own"}), 500).outcome, kQueued);
+}
+
+TEST(DeadlockSearch, CountsNoPermitsOfAnOwnerAgainstItsOwnWait) {
+  const auto permits = [](int64_t count) {
+    return LockTerms{.shape = {LockMode::kPermits, count, 4}, .lease_ms = 1'000};
+  };
+  LockWorld world;
+  world.Acquire(world.Request("b", {"own"}));
+  world.Acquire(world.Request("c", {"n"}, permits(2)));
+  world.Acquire(world.Request("z", {"n"}, permits(2)));
+  ASSERT_EQ(world.Acquire(world.Request("b", {"n", "m"}, permits(2)), 500).outcome, kQueued);
+  ASSERT_EQ(world.Acquire(world.Request("b", {"n"}, permits(1)), 500).outcome, kQueued);
+  ASSERT_EQ(world.Release("n", "z"), 0);
+  // Now b holds 2, and waits for 1: beside the 2 of c there is room for it.
+  ASSERT_EQ(world.At("n")->FindOwner("b")->permits(), 2);
+  EXPECT_EQ(world.Acquire(world.Request("c", {"own"}), 500).outcome, kQueued);
+}
+
+// It comes to wait for another as soon as it loses what it holds by another connection.
+TEST(DeadlockSearch, SeesWhoIsAheadOfWhatIsHeld) {
+  LockWorld world;
+  world.Acquire(world.Request("d", {"p"}));
+  world.Acquire(world.Request("z", {"r", "s"}));
+  ASSERT_EQ(world.Acquire(world.Request("c", {"p", "r"}, kReads), 500).outcome, kQueued);
+  ASSERT_EQ(world.Acquire(world.Request("d", {"r", "s"}, kReads), 500).outcome, kQueued);
+  ASSERT_EQ(world.Release("r", "z"), 0);
+  ASSERT_EQ(world.Acquire(world.Request("d", {"r"}, kReads)).outcome, kGranted);
+  // It would stand with the other wait of c: ahead of that of d, which reads.
+  EXPECT_EQ(world.Acquire(world.Request("c", {"r"}), 500).outcome, kDeadlock);
+}
+
+TEST(DeadlockSearch, LeavesNoTraceOfARequestThatIsRefused) {
+  LockWorld world;
+  world.Acquire(world.Request("y", {"p"}));
+  const AcquireResult a = world.Acquire(world.Request("a", {"p", "r"}, kReads), 500);
+  ASSERT_EQ(world.Acquire(world.Request("d", {"r"}), 500).outcome, kQueued);
+  ASSERT_EQ(world.Acquire(world.Request("d", {"q", "r"}), 500).outcome, kQueued);
+  // The first of them in another mode: that is free to go, as a reads, too.
+  ASSERT_EQ(world.Acquire(world.Request("d", {"r"}, kReads), 500).outcome, kGranted);
+  ASSERT_EQ(world.Acquire(world.Request("d", {"q", "r"}, kReads)).outcome, kRefused);
+  world.Release("r", "d");
+  world.Release("p", "y");
+  EXPECT_EQ(world.granted, std::vector<uint64_t>{a.wait_id}) << "it has come before d";
+}
+
 // --- costs: steps of the searches for one more request, however many wait
 
 TEST(DeadlockSearch, CostsNothingForWhoHoldsWhatNobodyWaitsFor) {
