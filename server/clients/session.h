@@ -123,6 +123,7 @@ class Session {
   bool authenticated : 1 = false;
   bool no_evict : 1 = false;
   bool no_touch : 1 = false;
+  bool reads_replica : 1 = false;  // READONLY, on a replica in a cluster
   bool keeps_caching : 1 = false;  // after its last command CLIENT CACHING is about the next still
   // It plays a log (or speaks for a master or an import): what it says has happened already, at
   // moments that may be ahead of this server's clock. Set by the code that reads such a source; no

@@ -14,6 +14,7 @@ namespace {
 using S = Settings;
 
 // Words of options, in the order in which CONFIG SET's errors list them.
+constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
 constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
@@ -31,6 +32,7 @@ constexpr std::string_view kFsyncFailure[] = {"stop-writes", "exit"};
 constexpr OptionShape kFileName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFileName};
 constexpr OptionShape kSnapshotName{OptionShape::Kind::kText, 0, 0, {}, CheckSnapshotFileName};
 constexpr OptionShape kFolderName{OptionShape::Kind::kText, 0, 0, {}, CheckAppendFolderName};
+constexpr OptionShape kHostName{OptionShape::Kind::kText, 0, 0, {}, CheckHostname};
 constexpr OptionShape kMemoryOrPercent{OptionShape::Kind::kMemoryOrPercent, -100, kLongMax};
 constexpr OptionShape kOctalMode{OptionShape::Kind::kOctal, 0, 0777};
 constexpr OptionShape kList{OptionShape::Kind::kList};
@@ -128,6 +130,34 @@ constexpr Option kServedOptions[] = {
     Served("ready-log-lag-max", &S::ready_log_lag_max, Memory(),
            "bytes of the log that may wait for the disk while /readyz says ready; 0: any number")
         .Own(),
+    // cluster
+    Served("cluster-enabled", &S::cluster_enabled, kYesNo,
+           "it serves some of the slots of a cluster, and names the servers of the others")
+        .Immutable(),
+    Served("cluster-map", &S::cluster_map, kAnyText,
+           "file of the slots and servers of the cluster, the same on all; empty: the CLUSTER "
+           "commands make it")
+        .OwnImmutable(),
+    Served("cluster-me", &S::cluster_me, kAnyText,
+           "which server of the map this one is, host:port or id; empty: the one with its port")
+        .OwnImmutable(),
+    Served("cluster-config-file", &S::cluster_config_file, kAnyText,
+           "file in which this server keeps the map that the CLUSTER commands make")
+        .Immutable(),
+    Served("cluster-announce-ip", &S::cluster_announce_ip, kAnyText,
+           "the host by which clients of the cluster are told of this server"),
+    Served("cluster-announce-hostname", &S::cluster_announce_hostname, kHostName,
+           "its name, for cluster-preferred-endpoint-type hostname"),
+    Served("cluster-announce-port", &S::cluster_announce_port, Int(0, 65535),
+           "the port by which clients of the cluster are told of this server; 0: the map's"),
+    Served("cluster-preferred-endpoint-type", &S::cluster_preferred_endpoint_type,
+           OneOf(kEndpoints), "what clients are told of servers: an address, a name, or nothing"),
+    Served("cluster-require-full-coverage", &S::cluster_require_full_coverage, kYesNo,
+           "whether it serves nothing while a slot of the cluster has no server"),
+    Served("cluster-allow-reads-when-down", &S::cluster_allow_reads_when_down, kYesNo,
+           "whether it is read while a slot of the cluster has no server"),
+    Served("cluster-allow-pubsubshard-when-down", &S::cluster_allow_pubsubshard_when_down, kYesNo,
+           "whether there are sharded messages while a slot of the cluster has no server"),
     // access
     Served("requirepass", &S::requirepass, kAnyText, "password of the default user").Secret(),
     Served("aclfile", &S::aclfile, kAnyText, "file of the users; empty: they are in this one")

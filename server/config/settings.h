@@ -70,6 +70,18 @@ struct Settings {
   bool http_tls = false;
   bool http_actions = false;
   uint64_t ready_log_lag_max = 64 * 1024 * 1024;
+  // cluster
+  bool cluster_enabled = false;
+  std::string cluster_map;                         // the operator's file; "": none
+  std::string cluster_me;                          // which server of it this is: id or host:port
+  std::string cluster_config_file = "nodes.conf";  // this server's own file
+  std::string cluster_announce_ip;                 // "": as in the map
+  std::string cluster_announce_hostname;
+  int64_t cluster_announce_port = 0;                   // 0: as in the map
+  std::string cluster_preferred_endpoint_type = "ip";  // ip | hostname | unknown-endpoint
+  bool cluster_require_full_coverage = true;
+  bool cluster_allow_reads_when_down = false;
+  bool cluster_allow_pubsubshard_when_down = true;
   // access
   std::string requirepass;  // of the default user, when it was last set by this name
   std::string aclfile;      // "": users are in the configuration

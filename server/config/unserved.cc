@@ -11,23 +11,20 @@ namespace {
 constexpr OptionShape List(std::string (*check)(OptionValues)) {
   return {OptionShape::Kind::kList, 0, 0, {}, check};
 }
-constexpr OptionShape Checked(std::string (*check)(OptionValues)) {
-  return {OptionShape::Kind::kText, 0, 0, {}, check};
-}
 constexpr OptionShape kCount = Int(0, kIntMax);
 constexpr OptionShape kFromOne = Int(1, kIntMax);
 constexpr OptionShape kLongCount = Int(0, kLongMax);
 constexpr OptionShape kPort = Int(0, 65535);
 
 constexpr std::string_view kDisklessLoad[] = {"disabled", "on-empty-db", "swapdb"};
-constexpr std::string_view kEndpoints[] = {"ip", "hostname", "unknown-endpoint"};
 constexpr std::string_view kFacilities[] = {"user",   "local0", "local1", "local2", "local3",
                                             "local4", "local5", "local6", "local7"};
 constexpr std::string_view kOomAdjust[] = {"no", "yes", "relative", "absolute"};
 constexpr std::string_view kSanitize[] = {"no", "yes", "clients"};
 
 // Reasons, as the end of a sentence: "Sluice does not serve option 'x': <reason>".
-constexpr std::string_view kNoCluster = "it is not part of a cluster";
+constexpr std::string_view kNoBus = "servers of a cluster have no bus here, but a map";
+constexpr std::string_view kNoMoves = "servers of a cluster elect nobody: a Sentinel does";
 constexpr std::string_view kExactExpiry =
     "every key expires by a timer of its own, nothing is sampled";
 constexpr std::string_view kOneThread = "it runs in one thread";
@@ -58,29 +55,20 @@ constexpr Option kUnserved[] = {
     NoEffect("use-exit-on-panic", "no", kYesNo, "a panic always ends it by SIGABRT").Hidden(),
 
     // --- cluster
-    Refused("cluster-enabled", "no", kYesNo, kNoCluster).Immutable(),
-    NoEffect("cluster-config-file", "nodes.conf", kAnyText, kNoCluster).Immutable(),
-    NoEffect("cluster-port", "0", kPort, kNoCluster).Immutable(),
-    NoEffect("cluster-node-timeout", "15000", kLongCount, kNoCluster),
-    NoEffect("cluster-announce-ip", "", kAnyText, kNoCluster),
-    NoEffect("cluster-announce-hostname", "", Checked(CheckHostname), kNoCluster),
-    NoEffect("cluster-announce-port", "0", kPort, kNoCluster),
-    NoEffect("cluster-announce-bus-port", "0", kPort, kNoCluster),
-    NoEffect("cluster-announce-tls-port", "0", kPort, kNoCluster),
-    NoEffect("cluster-preferred-endpoint-type", "ip", OneOf(kEndpoints), kNoCluster),
-    NoEffect("cluster-migration-barrier", "1", kCount, kNoCluster),
-    NoEffect("cluster-replica-validity-factor", "10", kCount, kNoCluster)
+    NoEffect("cluster-port", "0", kPort, kNoBus).Immutable(),
+    NoEffect("cluster-node-timeout", "15000", kLongCount, kNoBus),
+    NoEffect("cluster-announce-bus-port", "0", kPort, kNoBus),
+    NoEffect("cluster-announce-tls-port", "0", kPort, "a server of the map has one port"),
+    NoEffect("cluster-migration-barrier", "1", kCount, kNoMoves),
+    NoEffect("cluster-replica-validity-factor", "10", kCount, kNoMoves)
         .Alias("cluster-slave-validity-factor"),
-    NoEffect("cluster-replica-no-failover", "no", kYesNo, kNoCluster)
+    NoEffect("cluster-replica-no-failover", "no", kYesNo, kNoMoves)
         .Alias("cluster-slave-no-failover"),
-    NoEffect("cluster-require-full-coverage", "yes", kYesNo, kNoCluster),
-    NoEffect("cluster-allow-replica-migration", "yes", kYesNo, kNoCluster),
-    NoEffect("cluster-allow-reads-when-down", "no", kYesNo, kNoCluster),
-    NoEffect("cluster-allow-pubsubshard-when-down", "yes", kYesNo, kNoCluster),
-    NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoCluster),
+    NoEffect("cluster-allow-replica-migration", "yes", kYesNo, kNoMoves),
+    NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoBus),
 
     // --- security
-    Refused("tls-cluster", "no", kYesNo, kNoCluster),
+    Refused("tls-cluster", "no", kYesNo, kNoBus),
     NoEffect("enable-module-command", "no", OneOf(kWhoMay), kNoModules).Immutable(),
     Refused("lua-enable-deprecated-api", "no", kYesNo, kNoOldLua).Immutable().Hidden(),
 

@@ -24,6 +24,7 @@ class SlowPathFlags {
     kHooked = 1u << 8,      // requests are shown to a RequestHook
     kReplicas = 1u << 9,    // there are too few for writes
     kFollowing = 1u << 10,  // the data are another server's
+    kCluster = 1u << 11,    // keys of some slots are other servers'
     kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas | kFollowing,
   };
 

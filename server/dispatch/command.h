@@ -24,7 +24,7 @@
 #include "server/config/settings.h"
 #include "server/core/parts.h"
 #include "server/dispatch/constant_text.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/notify/notifications.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/time/clock.h"

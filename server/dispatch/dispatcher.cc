@@ -182,6 +182,12 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
       return RequestOutcome::kDone;
     }
   }
+  if (is_plain && on_.flags.Raised(SlowPathFlags::kCluster)) [[unlikely]] {
+    if (const std::string refusal = on_.slots.Ask(session, request); !refusal.empty()) {
+      Reject(session, &command, refusal);
+      return RequestOutcome::kDone;
+    }
+  }
   if (is_plain && on_.memory.IsOver(on_.keyspace) && !on_.memory.Admits(NeedOf(session, request)))
       [[unlikely]] {
     Reject(session, &command, kOutOfMemoryText);
@@ -196,7 +202,7 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
 std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
   if (const std::string refusal = Refusal(session, request); !refusal.empty()) {
-    Reject(session, &request.command, refusal);
+    Reject(session, &request.command, refusal, /*as_given=*/IsOfSlots(refusal));
     return RequestOutcome::kDone;
   }
   const bool transaction_writes =
@@ -339,10 +345,12 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
   reply.Error(error);
 }
 
-// A queued command counts against the client's query buffer: it is input that was not run yet.
+// A queued command counts against the client's query buffer: it is input that was not run yet. Of a
+// transaction that has failed nothing more is kept, as none of it will run.
 void Dispatcher::Queue(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
   Transaction& transaction = *TransactionOf(session);
+  if (transaction.failed) return on_.clients.SinkOf(session).Status("QUEUED");
   transaction.queue.emplace_back(request);
   transaction.queue_bytes += transaction.queue.back().bytes();
   transaction.queue_heap_bytes += transaction.queue.back().heap_bytes();

@@ -62,10 +62,12 @@ class Dispatcher {
     const LogState& log;
     const FollowState& follows;
     AccessGate& access;
+    SlotGate& slots;
     MemoryLimit& memory;
   };
   explicit Dispatcher(const Uses& uses)
-      : on_(uses), gates_(uses.settings, uses.script, uses.log, uses.follows, uses.access) {}
+      : on_(uses),
+        gates_(uses.settings, uses.script, uses.log, uses.follows, uses.access, uses.slots) {}
 
   // Shows it clients' requests while SlowPathFlags::kHooked is raised.
   void set_hook(RequestHook& hook) { hook_ = &hook; }

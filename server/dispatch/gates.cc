@@ -56,6 +56,11 @@ std::string Gates::Allowed(const Session& session, const Request& request) const
   return verdict.allowed() ? std::string() : access_.TextOf(verdict);
 }
 
+// In a cluster another server may have its keys.
+std::string Gates::HasKeys(const Session& session, const Request& request) const {
+  return slots_.is_on() ? slots_.Ask(session, request) : std::string();
+}
+
 // A change that cannot be written down is not made: neither by a command nor by the EXEC of some.
 // PING is refused too, as by Redis.
 std::string Gates::MayWrite(const Session& session, const Request& request) const {
@@ -127,8 +132,8 @@ std::string Gates::TouchesNoKeys(const Session& session, const Request& request)
 }
 
 // In this order: a client that asks an unknown server first learns that it must log in.
-const Gates::Gate Gates::kOfClient[] = {&Gates::Protected, &Gates::LoggedIn, &Gates::Replays,
-                                        &Gates::OutsideMulti, &Gates::Allowed};
+const Gates::Gate Gates::kOfClient[] = {&Gates::Protected,    &Gates::LoggedIn, &Gates::Replays,
+                                        &Gates::OutsideMulti, &Gates::Allowed,  &Gates::HasKeys};
 const Gates::Gate Gates::kOfServer[] = {&Gates::MayWrite, &Gates::HasReplicas,  &Gates::IsMaster,
                                         &Gates::MayHear,  &Gates::NotStale,     &Gates::Loaded,
                                         &Gates::NotBusy,  &Gates::TouchesNoKeys};

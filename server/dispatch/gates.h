@@ -14,6 +14,7 @@
 #include "server/dispatch/command.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/script_state.h"
+#include "server/dispatch/slot_gate.h"
 
 namespace sluice {
 
@@ -24,8 +25,13 @@ inline constexpr std::string_view kOnlyReplayedText =
 class Gates {
  public:
   Gates(const Settings& settings, const ScriptState& script, const LogState& log,
-        const FollowState& follows, AccessGate& access)
-      : settings_(settings), script_(script), log_(log), follows_(follows), access_(access) {}
+        const FollowState& follows, AccessGate& access, SlotGate& slots)
+      : settings_(settings),
+        script_(script),
+        log_(log),
+        follows_(follows),
+        access_(access),
+        slots_(slots) {}
 
   // The sentence why the client may not run it now, or empty; the first refusal counts. O(gates),
   // and each is a test of a few bits.
@@ -48,6 +54,7 @@ class Gates {
   std::string Replays(const Session& session, const Request& request) const;
   std::string OutsideMulti(const Session& session, const Request& request) const;
   std::string Allowed(const Session& session, const Request& request) const;
+  std::string HasKeys(const Session& session, const Request& request) const;
   std::string MayWrite(const Session& session, const Request& request) const;
   std::string HasReplicas(const Session& session, const Request& request) const;
   std::string IsMaster(const Session& session, const Request& request) const;
@@ -62,6 +69,7 @@ class Gates {
   const LogState& log_;
   const FollowState& follows_;
   AccessGate& access_;
+  SlotGate& slots_;
 };
 
 }  // namespace sluice

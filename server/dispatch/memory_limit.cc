@@ -15,7 +15,7 @@
 #include "server/config/config.h"
 #include "server/core/standstill.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "server/dispatch/script_state.h"
 #include "server/observe/latency_monitor.h"
 #include "storage/keyspace/eviction_pool.h"

@@ -20,6 +20,7 @@ struct RunningScript {
   bool is_function;
   bool read_only;
   bool may_take_memory;  // flag allow-oom
+  bool may_cross_slots;  // flag allow-cross-slot-keys, or it declares nothing
   int64_t begin_ns;
   HashedKey first_key;  // of the call, if it has been hashed
   bool wrote = false;

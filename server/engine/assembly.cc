@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
-#include "server/dispatch/change_audit.h"
+#include "server/dispatch/effects/change_audit.h"
 #include "server/engine/hash_field_expiry.h"
 
 namespace sluice {
@@ -90,9 +90,7 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
     dispatcher.set_hook(*request_watch);
   }
   AddParts();
-  clients.set_closing_listener(blocked_clients);
-  KeyListener* const listeners[] = {&watches, &waiters, &limit_waiters, &locks, &tracking};
-  for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
+  Introduce();
   every_second.fired = [](TimerTask& task) {
     static_cast<TimerTaskOf<Assembly>&>(task).owner.EverySecond();
   };
@@ -101,10 +99,19 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
   users_fault = access.LoadConfigured();
 }
 
+// Parts that hear of what others do.
+void Assembly::Introduce() {
+  clients.set_closing_listener(blocked_clients);
+  clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
+  KeyListener* const listeners[] = {&watches, &waiters, &limit_waiters, &locks, &tracking};
+  for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
+}
+
 // Users first: a server that lets everybody in while it loads would be open.
 Fault Assembly::StartLog() {
   if (!users_fault.empty()) return users_fault;
   if (Fault fault = access.LoadFileAtStart()) return fault;
+  if (Fault fault = cluster.Start()) return fault;
   following.Start();
   return log.Start();
 }

@@ -22,6 +22,7 @@
 #include "server/clients/current_client.h"
 #include "server/clients/links.h"
 #include "server/clients/yielder.h"
+#include "server/cluster/cluster_state.h"
 #include "server/commit/turn_gate.h"
 #include "server/commit/turn_waits.h"
 #include "server/config/config.h"
@@ -35,6 +36,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/memory_limit.h"
 #include "server/dispatch/pause.h"
+#include "server/dispatch/slot_gate.h"
 #include "server/dispatch/snapshot_barrier.h"
 #include "server/dispatch/transaction.h"
 #include "server/engine/access_control.h"
@@ -43,6 +45,7 @@
 #include "server/engine/engine_options.h"
 #include "server/engine/facts.h"
 #include "server/engine/inputs.h"
+#include "server/engine/map_changes.h"
 #include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
 #include "server/following/failover.h"
@@ -144,10 +147,13 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   CommandTimer command_timer;
   ClientLines client_lines;
   AccessGate access_gate;
+  ClusterState cluster{config, follow_state, flags, run_id};
+  SlotGate slot_gate{parts, config.settings(), cluster};
   Dispatcher dispatcher;
   BlockedClients blocked_clients;
   TurnWaits turn_waits{clients, blocked_clients,
                        [this](const TurnNeeds& needs) { return TurnsThatHave(needs); }};
+  MapChanges map_changes{{host, clients, blocked_clients, cluster, slot_gate}};
   AccessControl access;
   std::string users_fault;  // of the configuration
   Waiters waiters;
@@ -192,6 +198,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   MemoryAccounts::Owners ForMemoryAccounts();
   uint64_t TurnsThatHave(const TurnNeeds& needs) const;
   void AddParts();
+  void Introduce();
 
   // --- assembly_options.cc
   struct FollowedOptions;

@@ -53,6 +53,7 @@ Dispatcher::Uses Assembly::ForDispatcher() {
       .log = log_state,
       .follows = follow_state,
       .access = access_gate,
+      .slots = slot_gate,
       .memory = memory_limit,
   };
 }
@@ -110,6 +111,7 @@ ScriptEngine::Uses Assembly::ForScripts() {
       .access = access_gate,
       .log = log_state,
       .follows = follow_state,
+      .slots = slot_gate,
       .memory = memory_limit,
       .yielder = yielder,
   };
@@ -301,6 +303,9 @@ void Assembly::AddParts() {
   parts.Add(defragmenter);
   parts.Add(flags);
   parts.Add(follow_state);
+  parts.Add(cluster);
+  parts.Add(slot_gate);
+  parts.Add(map_changes);
   parts.Add(failover);
   parts.Add(following);
   parts.Add(graceful_end);
@@ -320,7 +325,6 @@ void Assembly::AddParts() {
   parts.Add(notifications);
   parts.Add(blocked_clients);
   parts.Add(pause);
-  clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
   parts.Add(promotion_watch);
   parts.Add(pubsub);
   parts.Add(replicas);

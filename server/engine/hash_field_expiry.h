@@ -7,7 +7,7 @@
 // any large value.
 #pragma once
 
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "server/observe/statistics.h"
 #include "storage/keyspace/database.h"
 

@@ -41,6 +41,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   if (declared && !call.client.replays) {
     if (const std::string_view why = WhyNotHere(flags); !why.empty()) return call.reply.Error(why);
   }
+  if (declared && (flags & kScriptNoCluster) && on_.slots.is_on())
+    return call.reply.Error("ERR Can not run script on cluster, 'no-cluster' flag is set.");
   if (read_only && may_write) {
     return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
   }
@@ -67,8 +69,13 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                         .is_function = state.kind() == LuaState::Kind::kFunctions,
                         .read_only = read_only || (declared && (flags & kScriptNoWrites)),
                         .may_take_memory = declared && (flags & kScriptAllowOom),
+                        .may_cross_slots = !declared || (flags & kScriptAllowCrossSlot),
                         .begin_ns = on_.clock.tick(),
                         .first_key = call.first_key};
+  if (on_.slots.is_on()) [[unlikely]] {
+    slot_ = {};
+    if (const std::optional<KeySlot> slot = on_.slots.SlotOf(call)) slot_.Add(*slot);
+  }
   on_.state.running_ = &running;
   on_.current_client.set_script_runs(true);
   ScriptFailure failure;
@@ -120,7 +127,21 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
   } else if (!MayRun(*request, reply) || !IsFresh(command, reply)) {
     return;
   }
+  if (!IsHere(*request, reply)) return;
   on_.dispatcher.Run(*session_, *request, reply, KnownKey(args));
+}
+
+// In a cluster a script touches the keys of its own slot alone. False: the reason has been
+// answered.
+bool ScriptEngine::IsHere(const Request& request, ReplySink& reply) {
+  if (!on_.slots.is_on()) [[likely]]
+    return true;
+  const RunningScript& running = *on_.state.running_;
+  const std::string why =
+      on_.slots.AskOfScript(*running.caller, request, running.may_cross_slots, slot_);
+  if (why.empty()) return true;
+  Refuse(&request.command, why, reply);
+  return false;
 }
 
 // False: the reason has been answered. As in Redis, memory is only asked for by the first call that

@@ -26,6 +26,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/memory_limit.h"
 #include "server/dispatch/script_state.h"
+#include "server/dispatch/slot_gate.h"
 
 namespace sluice {
 
@@ -47,6 +48,7 @@ class ScriptEngine final : public CommandPort {
     AccessGate& access;
     const LogState& log;
     const FollowState& follows;
+    SlotGate& slots;
     const MemoryLimit& memory;
     Yielder& yielder;
   };
@@ -83,6 +85,7 @@ class ScriptEngine final : public CommandPort {
   HashedKey KnownKey(Args args) const;
   bool MayRun(const Request& request, ReplySink& reply);
   bool IsFresh(const Command& command, ReplySink& reply);
+  bool IsHere(const Request& request, ReplySink& reply);
   std::string_view WhyNotHere(uint32_t flags) const;
   bool MayChange(const Command& command, ReplySink& reply);
   bool CompilesTooLong(int64_t now_ns) const;
@@ -92,6 +95,7 @@ class ScriptEngine final : public CommandPort {
   ScriptCache cache_;
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client
+  SlotOfKeys slot_;                   // in a cluster: of the keys of the script that runs
   int64_t compiling_since_ns_ = 0;
   int64_t compiling_since_cpu_us_ = 0;
   int64_t served_ns_ = 0;  // when others were last served beside a late script

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "server/clients/clients.h"
+#include "server/cluster/cluster_state.h"
 #include "server/config/config.h"
 #include "server/config/version.h"
 #include "server/core/turn_clock.h"
@@ -55,11 +56,15 @@ FigureValue StartUnixSeconds(From from) {
 
 bool IsTestDouble(From from) { return from.parts().Find<Spaces>() != nullptr; }
 
+std::string_view ModeOf(From from) {
+  return from.Get<ClusterState>().is_on() ? "cluster" : "standalone";
+}
+
 void WriteInstanceInfo(From from, MetricText& text) {
   const Facts& facts = from.Get<Facts>();
   text.Value({{"role", "master"},
               {"redis_version", kRedisVersion},
-              {"redis_mode", "standalone"},
+              {"redis_mode", ModeOf(from)},
               {"os", facts.process().os},
               {"maxmemory_policy", from.Get<Config>().settings().maxmemory_policy},
               {"process_id", Concat(facts.process().process_id)},
@@ -79,7 +84,7 @@ constexpr Figure kServerFigures[] = {
     {"redis_git_sha1", "", "zeros, kept for monitors", [](From) { return "00000000"; }},
     {"redis_git_dirty", "", "0, kept for monitors", Zero},
     {"redis_build_id", "", "the same for all builds of this version by this compiler", BuildId},
-    {"redis_mode", "", "standalone", [](From) { return "standalone"; }},
+    {"redis_mode", "", "standalone or cluster", [](From from) { return ModeOf(from); }},
     {"os", "", "system and machine", Of<&Facts::process, &ProcessFacts::os>},
     {"arch_bits", "", "of a pointer", [](From) { return sizeof(void*) * 8; }},
     {"monotonic_clock", "", "what durations of commands are measured with",
@@ -183,7 +188,9 @@ constexpr Figure kCpuFigures[] = {
 };
 
 // Clients read this field before they send CLUSTER.
-constexpr Figure kClusterFigures[] = {{"cluster_enabled", "", "0", Zero}};
+constexpr Figure kClusterFigures[] = {
+    {"cluster_enabled", "", "1 in a cluster, else 0",
+     [](From from) -> FigureValue { return from.Get<ClusterState>().is_on() ? 1 : 0; }}};
 
 }  // namespace
 

@@ -32,7 +32,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/dispatch/snapshot_barrier.h"
 #include "server/observe/statistics.h"
 #include "server/replication/envelope.h"

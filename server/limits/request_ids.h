@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "server/dispatch/arg_reader.h"
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/requests/request_memory.h"
 

@@ -19,7 +19,7 @@
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/core/turn_needs.h"
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "server/locks/lease_horizon.h"
 #include "server/locks/lock_losses.h"
 #include "server/locks/restart_grace.h"

@@ -14,7 +14,7 @@
 
 #include "server/clients/host.h"
 #include "server/config/config.h"
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "server/limits/request_ids.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_wait_statistics.h"

@@ -40,7 +40,7 @@
 #include "server/config/settings.h"
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/dispatch/log_state.h"
 #include "server/log/log_sink.h"
 #include "server/log/log_states.h"

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "server/core/log_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {

@@ -159,6 +159,7 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   void Shutdown(int code);
   void AwaitQuiet();
   bool EndBySignal(int signal);
+  void ReadFilesAgain();
   EndOutcome EndAsTold(std::string_view why, std::string_view words);
   void TellReady();
   void LogReady();

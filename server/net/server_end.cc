@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "server/cluster/cluster_state.h"
+#include "server/engine/map_changes.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/net/server.h"
@@ -17,7 +19,7 @@
 namespace sluice {
 
 bool Server::EndBySignal(int signal) {
-  if (signal == SIGHUP) tls_.Reload();
+  if (signal == SIGHUP) ReadFilesAgain();
   if (signal == SIGUSR2) BeginHandOver();
   if (signal == SIGHUP || signal == SIGUSR2) return false;
   const Settings& settings = config_.settings();
@@ -27,6 +29,14 @@ bool Server::EndBySignal(int signal) {
   if (outcome == EndOutcome::kFailed)
     log_.Write(LogLevel::kWarning, "Error trying to save the DB, can't exit: the server goes on");
   return outcome == EndOutcome::kEnds;
+}
+
+// Certificates, and the map of a cluster. Faults are logged, and what was there stays.
+void Server::ReadFilesAgain() {
+  tls_.Reload();
+  if (!first_.engine().part<ClusterState>().is_on()) return;
+  if (first_.engine().part<MapChanges>().Load()) return;
+  WantTurn();
 }
 
 // `words` are those of SHUTDOWN.

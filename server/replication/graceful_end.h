@@ -21,7 +21,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/blocked_call.h"
 #include "server/dispatch/command.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/dispatch/pause.h"
 #include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"

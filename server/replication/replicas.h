@@ -30,7 +30,7 @@
 #include "server/config/config.h"
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/dispatch/log_state.h"
 #include "server/replication/replica.h"
 #include "server/replication/replica_turns.h"

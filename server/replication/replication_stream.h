@@ -16,7 +16,7 @@
 #include <string_view>
 
 #include "server/core/turn_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/replication/backlog.h"
 #include "server/replication/stream_sink.h"
 #include "storage/log/stream_position.h"

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "server/core/turn_clock.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {

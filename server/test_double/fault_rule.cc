@@ -254,16 +254,6 @@ void Conclude(Reading& reading) {
                action.after ? "AFTER" : "BEFORE");
 }
 
-constexpr std::array<uint16_t, 256> kCrc16 = [] {
-  std::array<uint16_t, 256> table{};
-  for (unsigned byte = 0; byte < 256; ++byte) {
-    unsigned crc = byte << 8;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc << 1) ^ ((crc & 0x8000) != 0 ? 0x1021u : 0u);
-    table[byte] = static_cast<uint16_t>(crc);
-  }
-  return table;
-}();
-
 }  // namespace
 
 Fault FaultRule::Read(Args given, const CommandTable& commands) {
@@ -281,18 +271,6 @@ bool FaultRule::MayMatch(const Session& session, size_t given) const {
   if (words && *words != given) return false;
   if (client && *client != session.client_id) return false;
   return !name || name->Matches(session.name);
-}
-
-uint16_t KeySlot(std::string_view key) {
-  constexpr unsigned kSlots = 16384;
-  const size_t open = key.find('{');
-  const size_t close = open == key.npos ? key.npos : key.find('}', open + 1);
-  if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
-  unsigned crc = 0;
-  for (const char c : key) {
-    crc = ((crc << 8) ^ kCrc16[((crc >> 8) ^ static_cast<unsigned char>(c)) & 0xff]) & 0xffff;
-  }
-  return static_cast<uint16_t>(crc % kSlots);
 }
 
 }  // namespace sluice

@@ -74,8 +74,4 @@ struct FaultRule {
   uint64_t hits = 0;
 };
 
-// The slot of a key in a cluster: CRC16 of it, or of what stands between its first '{' and the next
-// '}', if that is not empty.
-uint16_t KeySlot(std::string_view key);
-
 }  // namespace sluice

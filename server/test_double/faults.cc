@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/hashing/key_slot.h"
 
 namespace sluice {
 
@@ -77,7 +78,7 @@ const FaultRule* Faults::Hit(const Session& session, const RequestHook::Arrival&
     if (!Matches(rule, candidate) || !Decides(rule)) continue;
     text = rule.action.text;
     if (rule.action.names_slot)
-      text.insert(text.find(' '), Concat(" ", KeySlot(candidate.keys.front())));
+      text.insert(text.find(' '), Concat(" ", SlotOfKey(candidate.keys.front())));
     return &rule;
   }
 }

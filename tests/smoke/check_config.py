@@ -16,7 +16,7 @@ REDIS_CONF = pathlib.Path("/etc/redis/redis.conf")  # Debian's
 # Lines that a server refuses, each with words of the sentence.
 REFUSED = {
     "replicaof 10.0.0.1": "wrong number of arguments",
-    "cluster-enabled yes": "it is not part of a cluster",
+    "tls-cluster yes": "servers of a cluster have no bus here, but a map",
     "loadmodule /usr/lib/x.so": "it loads no modules",
     "port x": "argument couldn't be parsed into an integer",
     "nonsense 1": "Bad directive",

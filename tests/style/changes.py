@@ -14,7 +14,7 @@ import sys
 
 from lib import cpp
 
-RECORDERS = ("server/dispatch/command.h", "server/dispatch/change_recorder.h")
+RECORDERS = ("server/dispatch/command.h", "server/dispatch/effects/change_recorder.h")
 
 # (where, what is reached past the recorders, what to do instead)
 RULES = (

@@ -9,11 +9,13 @@
 #include "protocol/text/number_text.h"
 #include "server/access/users.h"
 #include "server/clients/clients.h"
+#include "server/cluster/cluster_state.h"
 #include "server/commands/clients/failed_login.h"
 #include "server/commands/clients/login.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
+#include "server/config/follow_state.h"
 #include "server/config/version.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
@@ -134,9 +136,9 @@ void DescribeServer(CommandCall& call) {
   reply.Bulk("id");
   reply.Integer(static_cast<int64_t>(call.client.client_id));
   reply.Bulk("mode");
-  reply.Bulk("standalone");
+  reply.Bulk(call.part<ClusterState>().is_on() ? "cluster" : "standalone");
   reply.Bulk("role");
-  reply.Bulk("master");
+  reply.Bulk(call.part<FollowState>().is_on ? "replica" : "master");
   reply.Bulk("modules");
   reply.Array(0);
 }
@@ -199,6 +201,7 @@ void Reset(CommandCall& call) {
   client.reply_mode = ReplyMode::kOn;
   client.no_evict = false;
   client.no_touch = false;
+  client.reads_replica = false;
   client.writer.set_version(2);
   call.part<Clients>().ClassChanged(client);
   call.part<Clients>().SinkOf(client).Status("RESET");

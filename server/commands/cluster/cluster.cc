@@ -1,22 +1,104 @@
-// The cluster family, as a server answers that is not part of one: that it is not. Its rows are all
-// of Redis's, so that a client is told so and not that a word is unknown.
-//
-// Cluster-aware clients take exactly this sentence for "use me as a single server".
+// The cluster family: its rows are all of Redis's. A server that is part of no cluster
+// (cluster-enabled no) answers each that it is not: cluster-aware clients take exactly this
+// sentence for "use me as a single server".
 
+#include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
+#include "server/cluster/cluster_state.h"
+#include "server/commands/cluster/cluster_answers.h"
+#include "server/commands/cluster/cluster_changes.h"
 #include "server/commands/families.h"
+#include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
+#include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
 
 namespace sluice {
 namespace {
 
-// One handler for all rows: arity is checked before it, as the dispatcher does for any command.
 //   CLUSTER INFO    → -ERR This instance has cluster support disabled
 //   CLUSTER NOSUCH  → -ERR unknown subcommand 'NOSUCH'. Try CLUSTER HELP.
 //   READONLY        → -ERR This instance has cluster support disabled
-void Disabled(CommandCall& call) {
-  call.reply.Error("ERR This instance has cluster support disabled");
+template <Handler run>
+void InCluster(CommandCall& call) {
+  if (!call.part<ClusterState>().is_on())
+    return call.reply.Error("ERR This instance has cluster support disabled");
+  run(call);
 }
+
+// Redis does these over its bus.
+void NoBus(CommandCall& call) {
+  call.reply.Error(
+      Concat("ERR ", UpperCase(call.command.full_name.substr(call.command.full_name.find('|') + 1)),
+             " needs a cluster bus, which Sluice does not have: write the map "
+             "(cluster-map), then CLUSTER MAP LOAD"));
+}
+
+// --- what a client of replicas says
+
+void ReadOnly(CommandCall& call) {
+  call.client.reads_replica = true;
+  call.reply.Ok();
+}
+
+void ReadWrite(CommandCall& call) {
+  call.client.reads_replica = false;
+  call.reply.Ok();
+}
+
+// No slot is on its way from one server to another, so it changes nothing.
+void Asking(CommandCall& call) { call.reply.Ok(); }
+
+// Ours. CLUSTER MAP GET | LOAD
+void Map(CommandCall& call) {
+  const bool is_whole = call.args.size() == 3;
+  if (is_whole && IsWord(call.args[2], "GET")) return ClusterMapGet(call);
+  if (is_whole && IsWord(call.args[2], "LOAD")) return ClusterMapLoad(call);
+  call.reply.Error(ErrorCode::kSyntax);
+}
+
+constexpr std::string_view kHelp[] = {
+    "ADDSLOTS <slot> [<slot> ...]",
+    "    Give slots to this server.",
+    "ADDSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]",
+    "    Give ranges of slots to this server.",
+    "BUMPEPOCH",
+    "    Give a map without an epoch its first one.",
+    "COUNTKEYSINSLOT <slot>",
+    "    Answer with the number of keys of a slot here.",
+    "DELSLOTS <slot> [<slot> ...]",
+    "    Take slots from their servers.",
+    "DELSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]",
+    "    Take ranges of slots from their servers.",
+    "FLUSHSLOTS",
+    "    Take all slots from this server.",
+    "GETKEYSINSLOT <slot> <count>",
+    "    Answer with names of keys of a slot here.",
+    "INFO",
+    "    Answer with the state of the cluster.",
+    "KEYSLOT <key>",
+    "    Answer with the slot of a key.",
+    "MAP GET",
+    "    Answer with the map as a file has it.",
+    "MAP LOAD",
+    "    Read the file of the map again.",
+    "MYID",
+    "    Answer with the id of this server.",
+    "NODES",
+    "    Answer with the servers, a line each:",
+    "    <id> <host:port@0> <flags> <master> 0 0 <epoch> connected <slot> ...",
+    "REPLICAS <node-id>",
+    "    Answer with the replicas of a master.",
+    "SAVECONFIG",
+    "    Write the map to cluster-config-file.",
+    "SET-CONFIG-EPOCH <epoch>",
+    "    Set the epoch of a server that knows no other.",
+    "SHARDS",
+    "    Answer with the slots and the servers that share them.",
+    "SLOTS",
+    "    Answer with each range of slots and its servers.",
+};
+void Help(CommandCall& call) { ReplyHelp(call, kHelp); }
 
 // --- the table
 
@@ -36,14 +118,14 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "ADDSLOTS",
      .arity = -3,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterAddSlots>,
      .complexity = kForSlots,
      .usage = kSlots,
      .summary = "Give slots to this node."},
     {.name = "ADDSLOTSRANGE",
      .arity = -4,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterAddSlotsRange>,
      .since = "7.0.0",
      .complexity = kForRanges,
      .usage = kSlotRanges,
@@ -51,13 +133,13 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "BUMPEPOCH",
      .arity = 2,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterBumpEpoch>,
      .summary = "Advance the configuration epoch.",
      .tips = kVaries},
     {.name = "COUNT-FAILURE-REPORTS",
      .arity = 3,
      .flags = kLooksAsAdmin,
-     .run = Disabled,
+     .run = InCluster<ClusterFailureReports>,
      .complexity = "O(N) where N is the number of failure reports",
      .usage = "node-id",
      .summary = "How many nodes hold that one for failed.",
@@ -65,20 +147,20 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "COUNTKEYSINSLOT",
      .arity = 3,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterCountKeysInSlot>,
      .usage = "slot:integer",
      .summary = "How many keys a slot has here."},
     {.name = "DELSLOTS",
      .arity = -3,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterDelSlots>,
      .complexity = kForSlots,
      .usage = kSlots,
      .summary = "Take slots from this node."},
     {.name = "DELSLOTSRANGE",
      .arity = -4,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterDelSlotsRange>,
      .since = "7.0.0",
      .complexity = kForRanges,
      .usage = kSlotRanges,
@@ -86,24 +168,24 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "FAILOVER",
      .arity = -2,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .usage = "options=[FORCE | TAKEOVER]",
      .summary = "Make this replica the master."},
     {.name = "FLUSHSLOTS",
      .arity = 2,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterFlushSlots>,
      .summary = "Take all slots from this node."},
     {.name = "FORGET",
      .arity = 3,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .usage = "node-id",
      .summary = "Drop a node from the table."},
     {.name = "GETKEYSINSLOT",
      .arity = 4,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterGetKeysInSlot>,
      .complexity = "O(log(N)) where N is the number of requested keys",
      .usage = "slot:integer count:integer",
      .summary = "Names of keys of a slot.",
@@ -111,53 +193,60 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "HELP",
      .arity = 2,
      .flags = kLoading | kStale,
-     .run = Disabled,
+     .run = InCluster<Help>,
      .since = "5.0.0",
      .summary = "What the subcommands do."},
     {.name = "INFO",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterInfo>,
      .summary = "The state of the cluster.",
      .tips = kVaries},
     {.name = "KEYSLOT",
      .arity = 3,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterKeySlot>,
      .complexity = "O(N) where N is the number of bytes in the key",
      .usage = "key:string",
      .summary = "The slot of a key."},
     {.name = "LINKS",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterLinks>,
      .since = "7.0.0",
      .complexity = "O(N) where N is the total number of Cluster nodes",
      .summary = "The connections to other nodes.",
      .tips = kVaries},
+    {.name = "MAP",
+     .arity = -3,
+     .flags = kChanges,
+     .run = InCluster<Map>,
+     .since = "0.1.0",
+     .usage = "subcommand=<GET | LOAD>",
+     .summary = "The map as a file has it, or the file read again."},
     {.name = "MEET",
      .arity = -4,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .usage = "ip port:integer [cluster_bus_port:integer]@4.0.0",
      .summary = "Get to know another node.",
      .history = "4.0.0 Added the optional `cluster_bus_port` argument."},
     {.name = "MYID",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterMyId>,
      .summary = "The id of this node."},
     {.name = "NODES",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterNodes>,
      .complexity = "O(N) where N is the total number of Cluster nodes",
      .summary = "The table of nodes.",
      .tips = kVaries},
     {.name = "REPLICAS",
      .arity = 3,
      .flags = kLooksAsAdmin,
-     .run = Disabled,
+     .run = InCluster<ClusterReplicas>,
      .since = "5.0.0",
      .usage = "node-id",
      .summary = "The replicas of a master.",
@@ -165,13 +254,13 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "REPLICATE",
      .arity = 3,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .usage = "node-id",
      .summary = "Make this node the replica of another."},
     {.name = "RESET",
      .arity = -2,
      .flags = kLooksAsAdmin | kNoScript,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .complexity = "O(N) where N is the number of known nodes. The command may execute a "
                    "FLUSHALL as a side effect.",
      .usage = "hard_soft=[HARD | SOFT]",
@@ -179,25 +268,25 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "SAVECONFIG",
      .arity = 2,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterSaveConfig>,
      .summary = "Save the cluster's state."},
     {.name = "SET-CONFIG-EPOCH",
      .arity = 3,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<ClusterSetConfigEpoch>,
      .usage = "config-epoch:integer",
      .summary = "Set the configuration epoch."},
     {.name = "SETSLOT",
      .arity = -4,
      .flags = kChanges,
-     .run = Disabled,
+     .run = InCluster<NoBus>,
      .usage = "slot:integer subcommand=<IMPORTING node-id | MIGRATING node-id | NODE "
               "node-id | STABLE>",
      .summary = "Give a slot to a node."},
     {.name = "SHARDS",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterShards>,
      .since = "7.0.0",
      .complexity = "O(N) where N is the total number of cluster nodes",
      .summary = "Which nodes have which slots.",
@@ -205,7 +294,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "SLAVES",
      .arity = 3,
      .flags = kLooksAsAdmin,
-     .run = Disabled,
+     .run = InCluster<ClusterReplicas>,
      .usage = "node-id",
      .summary = "The replicas of a master.",
      .deprecated_since = "5.0.0",
@@ -214,7 +303,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "SLOTS",
      .arity = 2,
      .flags = kLooks,
-     .run = Disabled,
+     .run = InCluster<ClusterSlots>,
      .complexity = "O(N) where N is the total number of Cluster nodes",
      .summary = "Which nodes have which slots.",
      .history = "4.0.0 Added node IDs.|7.0.0 Added additional networking metadata field.",
@@ -232,24 +321,24 @@ constexpr CommandRow kClusterListed[] = {
      .arity = 1,
      .flags = kFast,
      .categories = kCatConnection,
-     .run = Disabled,
+     .run = InCluster<Asking>,
      .summary = "What follows was redirected here."},
     {.name = "CLUSTER",
      .arity = -2,
      .subcommands = kSpecsOf<kClusterSubcommands>,
      .complexity = "Depends on subcommand.",
-     .summary = "There is no cluster."},
+     .summary = "Which servers have which keys."},
     {.name = "READONLY",
      .arity = 1,
      .flags = kFast | kLoading | kStale,
      .categories = kCatConnection,
-     .run = Disabled,
+     .run = InCluster<ReadOnly>,
      .summary = "Read from a replica of a cluster."},
     {.name = "READWRITE",
      .arity = 1,
      .flags = kFast | kLoading | kStale,
      .categories = kCatConnection,
-     .run = Disabled,
+     .run = InCluster<ReadWrite>,
      .summary = "Do not read from a replica of a cluster."},
 };
 constexpr auto kClusterRows =

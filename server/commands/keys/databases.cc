@@ -25,7 +25,11 @@ namespace {
 //   SELECT x   → -ERR value is not an integer or out of range
 void Select(CommandCall& call) {
   ArgReader args(call.args);
-  const int index = TakeDb(args, call.keyspace);
+  const int index = TakeDbNumber(args);
+  if (args.failed()) return call.reply.Error(args.error());
+  if (index != 0 && IsInCluster(call))
+    return call.reply.Error("ERR SELECT is not allowed in cluster mode");
+  ExpectDb(args, call.keyspace, index);
   if (args.failed()) return call.reply.Error(args.error());
   call.client.db = index;
   call.reply.Ok();
@@ -82,6 +86,7 @@ void FlushAll(CommandCall& call) {
 //   SWAPDB a 1   → -ERR invalid first DB index
 //   SWAPDB 0 b   → -ERR invalid second DB index
 void SwapDb(CommandCall& call) {
+  if (IsInCluster(call)) return call.reply.Error("ERR SWAPDB is not allowed in cluster mode");
   ArgReader args(call.args);
   const int first = TakeDbNumber(args, "ERR invalid first DB index");
   const int second = TakeDbNumber(args, "ERR invalid second DB index");

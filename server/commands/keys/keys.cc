@@ -150,6 +150,7 @@ void RenameNx(CommandCall& call) {
 //   MOVE a 99       → -ERR DB index is out of range
 //   MOVE nothing 1  → 0
 void Move(CommandCall& call) {
+  if (IsInCluster(call)) return call.reply.Error("ERR MOVE is not allowed in cluster mode");
   ArgReader args(call.args, 2);
   const int target = TakeDb(args, call.keyspace);
   if (args.failed()) return call.reply.Error(args.error());
@@ -216,6 +217,9 @@ void Copy(CommandCall& call) {
   CopyOptions options{call.keyspace, call.db.index()};
   ReadOptions(args, kCopyOptions, options);
   if (args.failed()) return call.reply.Error(args.error());
+  if (options.target_db != call.db.index() && IsInCluster(call)) {
+    return call.reply.Error("ERR Copying to another database is not allowed in cluster mode");
+  }
   if (options.target_db == call.db.index() && call.args[1] == call.args[2]) {
     return call.reply.Error(ErrorCode::kSameObject);
   }

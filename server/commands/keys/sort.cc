@@ -25,6 +25,7 @@
 #include "server/commands/keys/sort_pattern.h"
 #include "server/commands/keys/sort_source.h"
 #include "server/commands/lists/list_access.h"
+#include "server/commands/shared/db_index.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/access_gate.h"
@@ -38,6 +39,7 @@ namespace {
 struct SortRequest {
   bool may_store = false;  // STORE is an option
   bool may_read_all = true;
+  bool is_in_cluster = false;  // where BY and GET would lead to other servers
   bool descending = false;
   bool alpha = false;
   bool as_stored = false;  // BY a pattern without '*': no sorting
@@ -69,6 +71,8 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
        request.by = args.Bytes();
        if (!HasPlaceholder(*request.by)) {
          request.as_stored = true;
+       } else if (request.is_in_cluster) {
+         args.Fail("ERR BY option of SORT denied in Cluster mode.");
        } else if (!request.may_read_all) {
          args.Fail("ERR BY option of SORT denied due to insufficient ACL permissions.");
        }
@@ -77,7 +81,9 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
     {"GET",
      [](ArgReader& args, SortRequest& request) {
        request.gets.push_back(args.Bytes());
-       if (!request.may_read_all) {
+       if (request.is_in_cluster) {
+         args.Fail("ERR GET option of SORT denied in Cluster mode.");
+       } else if (!request.may_read_all) {
          args.Fail("ERR GET option of SORT denied due to insufficient ACL permissions.");
        }
      },
@@ -88,6 +94,7 @@ constexpr OptionRow<SortRequest> kSortOptions[] = {
 bool ReadSort(CommandCall& call, SortRequest& request) {
   ArgReader args(call.args, 2);
   // Which keys BY and GET lead to nobody knows before: whoever may use them may read all.
+  request.is_in_cluster = IsInCluster(call);
   request.may_read_all = call.part<AccessGate>().MayReadAnyKey(call.client, call);
   ReadOptions(args, kSortOptions, request);
   if (args.Finish()) return true;

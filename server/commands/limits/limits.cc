@@ -21,7 +21,7 @@
 #include "server/commands/limits/limit_requests.h"
 #include "server/commands/shared/rows.h"
 #include "server/core/turn_clock.h"
-#include "server/dispatch/change_recorder.h"
+#include "server/dispatch/effects/change_recorder.h"
 #include "server/dispatch/gates.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"

@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "protocol/text/number_text.h"
+#include "server/cluster/cluster_state.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/dispatch/command.h"
 #include "storage/keyspace/keyspace.h"
 
 namespace sluice {
@@ -29,6 +31,9 @@ inline int TakeDbNumber(ArgReader& args, std::string_view fault = {}) {
   }
   return 0;
 }
+
+// Whether there is one database alone, as clients of a cluster know of no other.
+inline bool IsInCluster(const CommandCall& call) { return call.part<ClusterState>().is_on(); }
 
 // There has to be such a database.
 inline void ExpectDb(ArgReader& args, const Keyspace& keyspace, int index) {

@@ -113,6 +113,33 @@ const ActingRow kActing[] = {
        EXPECT_EQ(before.Line("PING").ToText(), "+PONG");  // it was let in
        EXPECT_THAT(server.engine.Connect().Line("PING").ToText(), HasSubstr("NOAUTH"));
      }},
+    // cluster
+    {{"cluster-require-full-coverage", "cluster-allow-reads-when-down",
+      "cluster-allow-pubsubshard-when-down"},
+     [](Running& server) {
+       server.Text("CLUSTER ADDSLOTS 15495");  // that of a
+       EXPECT_THAT(server.Text("GET a"), HasSubstr("CLUSTERDOWN"));
+       server.Set("cluster-allow-reads-when-down", "yes");
+       EXPECT_EQ(server.Text("GET a"), "(nil)");
+       EXPECT_EQ(server.Text("SPUBLISH a m"), ":0");
+       server.Set("cluster-allow-pubsubshard-when-down", "no");
+       EXPECT_THAT(server.Text("SPUBLISH a m"), HasSubstr("CLUSTERDOWN"));
+       server.Set("cluster-require-full-coverage", "no");
+       EXPECT_EQ(server.Text("SET a 1"), "+OK");
+     },
+     {{"cluster-enabled", "yes"}}},
+    {{"cluster-announce-ip", "cluster-announce-port", "cluster-announce-hostname",
+      "cluster-preferred-endpoint-type"},
+     [](Running& server) {
+       server.Text("CLUSTER ADDSLOTS 1");
+       server.Set("cluster-announce-ip", "10.0.0.9");
+       server.Set("cluster-announce-port", "7009");
+       EXPECT_THAT(server.Text("CLUSTER SLOTS"), HasSubstr("[\"10.0.0.9\", :7009"));
+       server.Set("cluster-announce-hostname", "here.example");
+       server.Set("cluster-preferred-endpoint-type", "hostname");
+       EXPECT_THAT(server.Text("CLUSTER SLOTS"), HasSubstr("[\"here.example\", :7009"));
+     },
+     {{"cluster-enabled", "yes"}}},
     {{"acllog-max-len"},
      [](Running& server) {
        for (int i = 0; i < 5; ++i)

@@ -1,6 +1,6 @@
 // Handlers that do not say what they do are found by the first test that runs them: the comparison
 // by itself, and a server with commands of the test's own that forget, or make things up.
-#include "server/dispatch/change_audit.h"
+#include "server/dispatch/effects/change_audit.h"
 
 #include <gtest/gtest.h>
 

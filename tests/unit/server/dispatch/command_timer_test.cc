@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "server/dispatch/command_table.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/observe/slow_log.h"
 #include "tests/support/engine_fixture.h"
 

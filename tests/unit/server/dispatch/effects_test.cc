@@ -1,5 +1,5 @@
 // Who is told of an effect: the log, the stream, or both; and that each has its own groups.
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

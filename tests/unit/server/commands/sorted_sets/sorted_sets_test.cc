@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "tests/support/engine_fixture.h"
 
 namespace sluice {

@@ -1,6 +1,6 @@
 // See effects.h. For each target the first effect of a command is held back until it is known
 // whether a second one makes it a group.
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 
 #include <utility>
 

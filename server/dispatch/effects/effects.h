@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "protocol/args.h"
-#include "server/dispatch/change_audit.h"
+#include "server/dispatch/effects/change_audit.h"
 
 namespace sluice {
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "server/core/parts.h"
-#include "server/dispatch/effects.h"
+#include "server/dispatch/effects/effects.h"
 #include "server/notify/notifications.h"
 #include "storage/hashing/key_name.h"
 

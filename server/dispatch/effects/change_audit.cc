@@ -1,5 +1,5 @@
 // See change_audit.h. Keys are kept as hashes: two that collide could hide a fault, never make one.
-#include "server/dispatch/change_audit.h"
+#include "server/dispatch/effects/change_audit.h"
 
 #include <algorithm>
 #include <utility>

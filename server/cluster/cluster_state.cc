@@ -1,0 +1,202 @@
+// See cluster_state.h.
+#include "server/cluster/cluster_state.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+namespace {
+
+// `bind` may say that an address need not be there, or stand for all of them.
+bool IsEveryAddress(std::string_view bound) {
+  return bound == "*" || bound == "::*" || bound == "0.0.0.0" || bound == "::";
+}
+
+// Not a name: IPv4 or IPv6.
+bool IsAddress(std::string_view host) {
+  return host.find(':') != host.npos || host.find_first_not_of("0123456789.") == host.npos;
+}
+
+}  // namespace
+
+// --- the map
+
+Fault ClusterState::Start() {
+  if (!config_.settings().cluster_enabled) return {};
+  if (const Fault fault = Reload()) return fault;
+  flags_.Raise(SlowPathFlags::kCluster);
+  return {};
+}
+
+Fault ClusterState::Reload() {
+  return config_.settings().cluster_map.empty() ? ReadOwnMap() : ReadOperatorsMap();
+}
+
+Fault ClusterState::ReadOperatorsMap() {
+  const std::string& path = config_.settings().cluster_map;
+  std::string text;
+  if (const int fault = config_.disk().Read(path, text); fault != 0)
+    return Concat("cluster-map '", path, "': ", std::strerror(fault));
+  auto read =
+      ReadMapFile(text, {.needs_all_slots = config_.settings().cluster_require_full_coverage});
+  if (const Fault* const fault = std::get_if<Fault>(&read))
+    return Concat("cluster-map '", path, "', ", fault->sentence());
+  MapFile& file = std::get<MapFile>(read);
+  if (file.map.epoch() < map_.epoch())
+    return Concat("cluster-map '", path, "': its epoch, ", file.map.epoch(),
+                  ", is below that of the map in use, ", map_.epoch());
+  Fault fault;
+  // A file that is the same on all servers says nothing of this one.
+  file.me = FindMe(file.map, fault);
+  if (!file.me) return Concat("cluster-map '", path, "': ", fault.sentence());
+  Take(std::move(file));
+  return {};
+}
+
+Fault ClusterState::ReadOwnMap() {
+  const std::string& path = config_.settings().cluster_config_file;
+  std::string text;
+  const int fault = config_.disk().Read(path, text);
+  if (fault == ENOENT || (fault == 0 && text.empty())) return BeAlone();
+  if (fault != 0) return Concat("cluster-config-file '", path, "': ", std::strerror(fault));
+  auto read = ReadMapFile(text, {.needs_hosts = false});
+  if (const Fault* const why = std::get_if<Fault>(&read))
+    return Concat("cluster-config-file '", path, "', ", why->sentence());
+  MapFile& file = std::get<MapFile>(read);
+  if (!file.me)
+    return Concat("cluster-config-file '", path, "' does not say which of its servers is this one");
+  Take(std::move(file));
+  return {};
+}
+
+Fault ClusterState::BeAlone() {
+  SlotMapBuilder builder;
+  const Settings& settings = config_.settings();
+  if (Fault fault = builder.AddNode(settings.cluster_announce_ip,
+                                    static_cast<uint16_t>(settings.port), own_id_, me_))
+    return fault;
+  map_ = builder.Finish();
+  return {};
+}
+
+void ClusterState::Take(MapFile file) {
+  map_ = std::move(file.map);
+  me_ = *file.me;
+}
+
+// --- which is this server
+
+bool ClusterState::IsOwnHost(const std::string& host) const {
+  const Settings& settings = config_.settings();
+  if (!settings.cluster_announce_ip.empty()) return host == settings.cluster_announce_ip;
+  return std::ranges::any_of(settings.bind, [&](std::string_view bound) {
+    if (bound.starts_with('-')) bound.remove_prefix(1);
+    return IsEveryAddress(bound) || host == bound;
+  });
+}
+
+std::optional<size_t> ClusterState::FindMe(const SlotMap& map, Fault& fault) const {
+  const Settings& settings = config_.settings();
+  if (!settings.cluster_me.empty()) {
+    const std::optional<size_t> me = FindNode(map, settings.cluster_me);
+    if (!me) fault = Concat("no line is of cluster-me, '", settings.cluster_me, "'");
+    return me;
+  }
+  const int64_t announced = settings.cluster_announce_port;
+  const int64_t port = announced != 0 ? announced : settings.port;
+  std::optional<size_t> me;
+  for (const ClusterNode& node : map.nodes()) {
+    if (node.port != port || !IsOwnHost(node.host)) continue;
+    if (me) {
+      fault = Concat(AddressText(map.nodes()[*me]), " and ", AddressText(node),
+                     " may both be this server: say which by cluster-me");
+      return std::nullopt;
+    }
+    me = map.NumberOf(node);
+  }
+  if (!me) fault = Concat("no line is of this server, port ", port, ": say which by cluster-me");
+  return me;
+}
+
+// --- lines
+
+size_t ClusterState::LeaderOf(size_t node) const {
+  const size_t line = LineOf(node);
+  if (line != LineOf(me_)) return line;
+  if (!follows_.is_on) return me_;
+  const auto& [host, port] = config_.settings().replicaof;
+  const std::optional<size_t> followed = map_.FindAddress(host, static_cast<uint16_t>(port));
+  if (followed && LineOf(*followed) == line) return *followed;
+  if (line != me_) return line;
+  // It follows a server that its map does not name; the other of a pair is the best guess.
+  const std::vector<size_t> replicas = map_.ReplicasOf(line);
+  return replicas.empty() ? me_ : replicas.front();
+}
+
+std::vector<size_t> ClusterState::FollowersOf(size_t leader) const {
+  std::vector<size_t> followers;
+  for (size_t node = 0; node < map_.nodes().size(); ++node) {
+    if (node != leader && LineOf(node) == LineOf(leader)) followers.push_back(node);
+  }
+  return followers;
+}
+
+// --- how they are reached
+
+std::string ClusterState::HostOf(size_t node) const {
+  const std::string& announced = config_.settings().cluster_announce_ip;
+  return node == me_ && !announced.empty() ? announced : map_.nodes()[node].host;
+}
+
+uint16_t ClusterState::PortOf(size_t node) const {
+  const Settings& settings = config_.settings();
+  const int64_t mapped = map_.nodes()[node].port;
+  if (node != me_) return static_cast<uint16_t>(mapped);
+  if (settings.cluster_announce_port != 0)
+    return static_cast<uint16_t>(settings.cluster_announce_port);
+  // A file of its own was written by the port of that day.
+  return static_cast<uint16_t>(settings.cluster_map.empty() ? settings.port : mapped);
+}
+
+std::string ClusterState::NameOf(size_t node) const {
+  if (node == me_) return config_.settings().cluster_announce_hostname;
+  const std::string& host = map_.nodes()[node].host;
+  return IsAddress(host) ? std::string() : host;
+}
+
+std::optional<std::string> ClusterState::EndpointOf(size_t node) const {
+  const std::string& type = config_.settings().cluster_preferred_endpoint_type;
+  if (type == "unknown-endpoint") return std::nullopt;
+  if (type == "ip") return HostOf(node);
+  const std::string name = NameOf(node);
+  return name.empty() ? "?" : name;
+}
+
+std::string ClusterState::Digest() const {
+  constexpr size_t kDigits = 16;
+  return NodeIdOf(MapFileText({map_, std::nullopt}), 0).substr(0, kDigits);
+}
+
+// --- changes
+
+Fault ClusterState::WhyFixed() const {
+  const std::string& path = config_.settings().cluster_map;
+  if (path.empty()) return {};
+  return Concat("the map is cluster-map's, '", path, "': change the file, then CLUSTER MAP LOAD");
+}
+
+Fault ClusterState::Change(SlotMap map) {
+  if (Fault fault = WhyFixed()) return fault;
+  const std::string& path = config_.settings().cluster_config_file;
+  const int fault = config_.disk().Replace(path, MapFileText({map, me_}));
+  if (fault != 0)
+    return Concat("the map is not changed: '", path, "' cannot be written: ", std::strerror(fault));
+  map_ = std::move(map);
+  return {};
+}
+
+}  // namespace sluice

@@ -1,0 +1,159 @@
+// See cluster_changes.h. All arguments are read before anything changes.
+#include "server/commands/cluster/cluster_changes.h"
+
+#include <bitset>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
+#include "server/cluster/cluster_state.h"
+#include "server/engine/map_changes.h"
+
+namespace sluice {
+namespace {
+
+ClusterState& StateOf(CommandCall& call) { return call.part<ClusterState>(); }
+
+MapChanges& ChangesOf(CommandCall& call) { return call.part<MapChanges>(); }
+
+void Answer(CommandCall& call, const Fault& fault) {
+  fault ? call.reply.Error(Concat("ERR ", fault.sentence())) : call.reply.Ok();
+}
+
+// Null: the refusal is answered.
+std::optional<KeySlot> SlotAt(CommandCall& call, size_t argument) {
+  const std::optional<int64_t> slot = ParseInt64(call.args[argument]);
+  if (slot && *slot >= 0 && *slot < kKeySlots) return static_cast<KeySlot>(*slot);
+  call.reply.Error("ERR Invalid or out of range slot");
+  return std::nullopt;
+}
+
+// Single slots; empty: the refusal is answered.
+std::vector<SlotRange> SlotsNamed(CommandCall& call) {
+  std::vector<SlotRange> ranges;
+  for (size_t i = 2; i < call.args.size(); ++i) {
+    const std::optional<KeySlot> slot = SlotAt(call, i);
+    if (!slot) return {};
+    ranges.push_back({*slot, *slot});
+  }
+  return ranges;
+}
+
+// Pairs of a first and a last one; empty: the refusal is answered.
+std::vector<SlotRange> RangesNamed(CommandCall& call) {
+  std::vector<SlotRange> ranges;
+  if (call.args.size() % 2 == 1) {
+    call.reply.Error(
+        Concat("ERR wrong number of arguments for '", call.command.full_name, "' command"));
+    return ranges;
+  }
+  for (size_t i = 2; i < call.args.size(); i += 2) {
+    const std::optional<KeySlot> first = SlotAt(call, i);
+    if (!first) return {};
+    const std::optional<KeySlot> last = SlotAt(call, i + 1);
+    if (!last) return {};
+    if (*first > *last) {
+      call.reply.Error(
+          Concat("ERR start slot number ", *first, " is greater than end slot number ", *last));
+      return {};
+    }
+    ranges.push_back({*first, *last});
+  }
+  return ranges;
+}
+
+// Gives them to this server, or takes them from whoever has them.
+void ChangeSlots(CommandCall& call, const std::vector<SlotRange>& ranges, bool gives) {
+  if (ranges.empty()) return;
+  ClusterState& cluster = StateOf(call);
+  std::bitset<kKeySlots> seen;
+  for (const auto& [first, last] : ranges) {
+    for (int slot = first; slot <= last; ++slot) {
+      const bool has_owner = cluster.map().OwnerOf(static_cast<KeySlot>(slot)) != nullptr;
+      if (gives && has_owner)
+        return call.reply.Error(Concat("ERR Slot ", slot, " is already busy"));
+      if (!gives && !has_owner)
+        return call.reply.Error(Concat("ERR Slot ", slot, " is already unassigned"));
+      if (seen.test(static_cast<size_t>(slot)))
+        return call.reply.Error(Concat("ERR Slot ", slot, " specified multiple times"));
+      seen.set(static_cast<size_t>(slot));
+    }
+  }
+  SlotMapBuilder builder(cluster.map());
+  for (const SlotRange& range : ranges) {
+    if (!gives) {
+      builder.Take(range);
+    } else if (const Fault fault = builder.Give(range, cluster.me())) {
+      return Answer(call, fault);
+    }
+  }
+  Answer(call, ChangesOf(call).Change(builder.Finish()));
+}
+
+void SetEpoch(CommandCall& call, uint64_t epoch) {
+  SlotMapBuilder builder(StateOf(call).map());
+  const Fault fault = builder.SetEpoch(epoch);
+  Answer(call, fault ? fault : ChangesOf(call).Change(builder.Finish()));
+}
+
+}  // namespace
+
+// After `CLUSTER ADDSLOTS 1 2`:
+//   CLUSTER ADDSLOTS 2      → -ERR Slot 2 is already busy
+//   CLUSTER DELSLOTS 3      → -ERR Slot 3 is already unassigned
+//   CLUSTER ADDSLOTS 4 4    → -ERR Slot 4 specified multiple times
+void ClusterAddSlots(CommandCall& call) { ChangeSlots(call, SlotsNamed(call), true); }
+void ClusterDelSlots(CommandCall& call) { ChangeSlots(call, SlotsNamed(call), false); }
+void ClusterAddSlotsRange(CommandCall& call) { ChangeSlots(call, RangesNamed(call), true); }
+void ClusterDelSlotsRange(CommandCall& call) { ChangeSlots(call, RangesNamed(call), false); }
+
+void ClusterFlushSlots(CommandCall& call) {
+  ClusterState& cluster = StateOf(call);
+  if (call.db.size() != 0)
+    return call.reply.Error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
+  SlotMapBuilder builder(cluster.map());
+  for (const SlotRange& range : cluster.map().RangesOf(cluster.me())) builder.Take(range);
+  Answer(call, ChangesOf(call).Change(builder.Finish()));
+}
+
+// Only a server that knows no other and has none yet gets one.
+void ClusterSetConfigEpoch(CommandCall& call) {
+  const SlotMap& map = StateOf(call).map();
+  const std::optional<int64_t> epoch = ParseInt64(call.args[2]);
+  if (!epoch) return call.reply.Error(ErrorCode::kNotInteger);
+  if (*epoch < 0) return call.reply.Error(Concat("ERR Invalid config epoch specified: ", *epoch));
+  if (map.nodes().size() > 1) {
+    return call.reply.Error(
+        "ERR The user can assign a config epoch only when the node does not know any other node.");
+  }
+  if (map.epoch() != 0) return call.reply.Error("ERR Node config epoch is already non-zero");
+  SetEpoch(call, static_cast<uint64_t>(*epoch));
+}
+
+// One that has an epoch of its own keeps it.
+void ClusterBumpEpoch(CommandCall& call) {
+  ClusterState& cluster = StateOf(call);
+  if (cluster.map().epoch() != 0) return call.reply.Status(Concat("STILL ", cluster.map().epoch()));
+  SlotMapBuilder builder(cluster.map());
+  Fault fault = builder.SetEpoch(1);
+  if (!fault) fault = ChangesOf(call).Change(builder.Finish());
+  fault ? Answer(call, fault) : call.reply.Status("BUMPED 1");
+}
+
+void ClusterSaveConfig(CommandCall& call) {
+  ClusterState& cluster = StateOf(call);
+  Answer(call, ChangesOf(call).Change(cluster.map()));
+}
+
+// --- the operator's file
+
+// Waiters for keys that are others' from now on are answered first.
+void ClusterMapLoad(CommandCall& call) { Answer(call, ChangesOf(call).Load()); }
+
+void ClusterMapGet(CommandCall& call) {
+  call.reply.Bulk(MapFileText({StateOf(call).map(), std::nullopt}));
+}
+
+}  // namespace sluice

@@ -1,0 +1,144 @@
+// See slot_gate.h.
+#include "server/dispatch/slot_gate.h"
+
+#include "protocol/text/concat.h"
+#include "server/dispatch/transaction.h"
+#include "storage/hashing/key_slot.h"
+
+namespace sluice {
+
+bool IsOfSlots(std::string_view refusal) {
+  return refusal.starts_with("MOVED ") || refusal.starts_with("CROSSSLOT ") ||
+         refusal.starts_with("CLUSTERDOWN ");
+}
+
+namespace {
+
+// SSUBSCRIBE and its likes: their channels, which are no keys to others, have slots.
+bool IsOfShards(const Command& command) {
+  return (command.spec->flags & kPubSub) && command.spec->keys.count > 0;
+}
+
+}  // namespace
+
+// False: they are of several slots. The keys of what is inside a request (FENCED) count.
+bool SlotGate::AddKeys(const Request& request, Demand& demand) {
+  const auto add = [&](size_t position) {
+    const KeySlot slot = SlotOfKey(request.args[position]);
+    if (!demand.slot.Add(slot)) return false;
+    demand.is_unserved |= cluster_.map().OwnerOf(slot) == nullptr;
+    return true;
+  };
+  const Command& command = request.command;
+  if (command.sole_key && static_cast<size_t>(command.first_key) < request.args.size())
+    return add(static_cast<size_t>(command.first_key));
+  positions_.clear();
+  if (IsOfShards(command)) {
+    for (const KeySpec& spec : command.spec->keys.all())
+      FindKeyPositions(spec, request.args, positions_);
+  } else {
+    keys_.clear();
+    if (!FindKeys(request, keys_)) return true;  // the handler says what is wrong with it
+    for (const KeyUse& key : keys_) positions_.push_back(key.position);
+  }
+  for (const int position : positions_) {
+    if (demand.is_unserved) return true;
+    if (!add(static_cast<size_t>(position))) return false;
+  }
+  return true;
+}
+
+SlotGate::Finding SlotGate::Find(const Session& session, const Request& request, Demand& demand) {
+  const auto add = [&](const Request& one) {
+    const CommandSpec& spec = *one.command.spec;
+    const uint32_t flags = spec.request_flags ? spec.request_flags(parts_, one) : spec.flags;
+    demand.writes |= (flags & kWrite) != 0;
+    demand.is_sharded_message |= IsOfShards(one.command);
+    return AddKeys(one, demand);
+  };
+  const bool executes = (request.command.spec->flags & kEndsMulti) != 0;
+  if (!executes) {
+    if (!add(request)) return Finding::kCrossSlot;
+  } else if (session.in_multi()) {
+    for (const QueuedCommand& queued : TransactionOf(session)->queue) {
+      if (!add(queued.request())) return Finding::kCrossSlot;
+    }
+  }
+  return FindOf(session, demand);
+}
+
+SlotGate::Finding SlotGate::FindOf(const Session& session, const Demand& demand) const {
+  if (!demand.slot.slot()) return Finding::kHere;
+  if (demand.is_unserved) return Finding::kUnserved;
+  if (!cluster_.is_up()) {
+    if (demand.is_sharded_message) {
+      if (!settings_.cluster_allow_pubsubshard_when_down) return Finding::kDown;
+    } else if (!settings_.cluster_allow_reads_when_down) {
+      return Finding::kDown;
+    } else if (demand.writes) {
+      return Finding::kDownReadsOnly;
+    }
+  }
+  const ClusterNode* const owner = cluster_.map().OwnerOf(*demand.slot.slot());
+  const size_t node = cluster_.map().NumberOf(*owner);
+  if (!cluster_.IsOfOwnLine(node)) return Finding::kMoved;
+  if (cluster_.LeaderOf(node) == cluster_.me()) return Finding::kHere;
+  // This is a replica of it.
+  const bool may_read = session.reads_replica && !demand.writes;
+  return may_read || demand.is_sharded_message ? Finding::kHere : Finding::kMoved;
+}
+
+std::string SlotGate::MovedText(KeySlot slot) const {
+  const ClusterNode* const owner = cluster_.map().OwnerOf(slot);
+  const size_t leader = cluster_.LeaderOf(cluster_.map().NumberOf(*owner));
+  return Concat("MOVED ", slot, " ", cluster_.EndpointOf(leader).value_or(""), ":",
+                cluster_.PortOf(leader));
+}
+
+std::string SlotGate::Ask(const Session& session, const Request& request) {
+  if (session.replays) return {};
+  Demand demand;
+  switch (Find(session, request, demand)) {
+    case Finding::kHere:
+      return {};
+    case Finding::kMoved:
+      return MovedText(*demand.slot.slot());
+    case Finding::kCrossSlot:
+      return "CROSSSLOT Keys in request don't hash to the same slot";
+    case Finding::kDown:
+      return "CLUSTERDOWN The cluster is down";
+    case Finding::kDownReadsOnly:
+      return "CLUSTERDOWN The cluster is down and only accepts read commands";
+    case Finding::kUnserved:
+      return "CLUSTERDOWN Hash slot not served";
+  }
+  return {};
+}
+
+std::string SlotGate::AskOfScript(const Session& caller, const Request& request, bool may_cross,
+                                  SlotOfKeys& slot) {
+  if (caller.replays) return {};
+  Demand demand;
+  switch (Find(caller, request, demand)) {
+    case Finding::kHere:
+      break;
+    case Finding::kDownReadsOnly:
+      return "ERR Script attempted to execute a write command while the cluster is down and "
+             "readonly";
+    case Finding::kDown:
+      return "ERR Script attempted to execute a command while the cluster is down";
+    case Finding::kMoved:
+    case Finding::kCrossSlot:
+    case Finding::kUnserved:
+      return "ERR Script attempted to access a non local key in a cluster node";
+  }
+  if (!demand.slot.slot() || may_cross || slot.Add(*demand.slot.slot())) return {};
+  return "ERR Script attempted to access keys that do not hash to the same slot";
+}
+
+std::optional<KeySlot> SlotGate::SlotOf(const Request& request) {
+  Demand demand;
+  return AddKeys(request, demand) ? demand.slot.slot() : std::nullopt;
+}
+
+}  // namespace sluice

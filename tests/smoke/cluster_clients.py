@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+"""A cluster of three Sluices with a replica each, by one map, and the clients that people have for clusters.
+
+  cluster_clients.py [--server program] [test ...]
+"""
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import wire  # noqa: E402
+from server import ROOT, Server, free_port  # noqa: E402
+from smoke import Chosen, info, run_tests, until  # noqa: E402
+
+PAIRS = 3
+SLOTS = 16384
+
+
+class Cluster:
+    """pairs[n]: a master and its replica, which follows it."""
+
+    def __init__(self, pairs=PAIRS):
+        self.folder = tempfile.TemporaryDirectory(prefix="sluice-test-")
+        self.map = pathlib.Path(self.folder.name) / "cluster.map"
+        self.servers = []
+        self.ports = [(free_port(), free_port()) for _ in range(pairs)]
+        self.write_map(epoch=1)
+        self.pairs = [self.pair(*ports) for ports in self.ports]
+        until(lambda: all(info(connection(replica), "replication")[b"master_link_status"] == b"up"
+                          for _, replica in self.pairs),
+              "replicas follow their masters")
+
+    def write_map(self, epoch):
+        lines = [f"epoch {epoch}"]
+        for number, (master, replica) in enumerate(self.ports):
+            first, last = number * SLOTS // len(self.ports), (number + 1) * SLOTS // len(self.ports) - 1
+            lines += [f"{first}-{last} 127.0.0.1:{master}", f"replica-of 127.0.0.1:{master} 127.0.0.1:{replica}"]
+        self.map.write_text("\n".join(lines) + "\n", encoding="ascii")
+
+    def pair(self, master, replica):
+        return self.server(master), self.server(replica, "--replicaof", f"127.0.0.1 {master}")
+
+    def server(self, port, *options):
+        words = ("--cluster-enabled", "yes", "--cluster-map", self.map, "--cluster-me", f"127.0.0.1:{port}",
+                 "--port", port, "--repl-diskless-sync-delay", "0")
+        server = Server(Chosen.program, words + options)
+        server.port = port
+        self.servers.append(server)
+        return server
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for server in self.servers:
+            server.stop()
+        self.folder.cleanup()
+
+
+def connection(server):
+    return wire.Connection(server.connect())
+
+
+def shell(*words, **options):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=60, **options)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_redis_cli_is_redirected():
+    with Cluster() as cluster:
+        port = cluster.ports[0][0]
+        for number in range(50):
+            assert shell("redis-cli", "-c", "-p", port, "SET", f"key:{number}", "v")[1].strip() == "OK"
+            assert shell("redis-cli", "-c", "-p", port, "GET", f"key:{number}")[1].strip() == "v"
+
+
+def test_redis_cli_checks_a_cluster():
+    with Cluster() as cluster:
+        code, said = shell("redis-cli", "--cluster", "check", f"127.0.0.1:{cluster.ports[1][0]}")
+        assert code == 0 and "All nodes agree about slots configuration" in said, said
+        assert "All 16384 slots covered" in said and said.count("1 additional replica(s)") == PAIRS, said
+        code, said = shell("redis-cli", "--cluster", "info", f"127.0.0.1:{cluster.ports[0][0]}")
+        assert code == 0 and f"0 keys in {PAIRS} masters" in said, said
+        code, said = shell("redis-cli", "--cluster", "call", f"127.0.0.1:{cluster.ports[0][0]}", "PING")
+        assert code == 0 and said.count("PONG") == 2 * PAIRS, said
+
+
+def test_node_clients():
+    for name in ("ioredis", "ioredis-5", "redis", "redis-5"):
+        with Cluster() as cluster:
+            code, said = shell("node", ROOT / "tests/clients/cluster_node.js", name, cluster.ports[0][0])
+            assert code in (0, 77), f"{name}: {said}"
+
+
+def test_python_clients():
+    script = ROOT / "tests/clients/cluster_redis_py.py"
+    with Cluster() as cluster:
+        code, said = shell("/usr/bin/python3", script, cluster.ports[0][0])
+        assert code in (0, 77), said
+
+
+def test_a_replica_is_read_by_those_who_ask_for_it():
+    with Cluster() as cluster:
+        master, replica = cluster.pairs[0]
+        leader, follower = connection(master), connection(replica)
+        assert leader.call("SET", "{b}x", "1") == ("+", b"OK")  # slot 3300
+        assert leader.call("WAIT", "1", "5000") == (":", b"1")
+        moved = ("-", b"MOVED 3300 127.0.0.1:%d" % cluster.ports[0][0])
+        assert follower.call("GET", "{b}x") == moved
+        assert follower.call("READONLY") == ("+", b"OK")
+        assert follower.call("GET", "{b}x") == ("$", b"1")
+        assert follower.call("SET", "{b}x", "2") == moved
+        for words in (["MULTI"], ["GET", "{b}x"], ["EXEC"]):
+            answer = follower.call(*words)
+        assert answer == ("*", [("$", b"1")]), answer
+        assert follower.call("GET", "{a}x")[1].startswith(b"MOVED 15495 ")
+        for name in ("EVAL", "EVAL_RO"):
+            assert follower.call(name, "return redis.call('get', KEYS[1])", "1", "{b}x") == ("$", b"1")
+        assert follower.call("EVAL", "#!lua\nreturn redis.call('get', KEYS[1])", "1", "{b}x") == moved
+        assert follower.call("READWRITE") == ("+", b"OK")
+        assert follower.call("GET", "{b}x") == moved
+
+
+def test_a_promoted_replica_leads_its_line():
+    with Cluster() as cluster:
+        master, replica = cluster.pairs[0]
+        master.process.send_signal(signal.SIGKILL)
+        follower = connection(replica)
+        assert follower.call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
+        assert follower.call("SET", "{b}x", "1") == ("+", b"OK")
+        nodes = follower.call("CLUSTER", "NODES")[1].decode().splitlines()
+        own = next(line for line in nodes if "myself" in line).split()
+        assert own[2] == "myself,master" and own[8] == f"0-{SLOTS // PAIRS - 1}", own
+        old = next(line for line in nodes if f":{cluster.ports[0][0]}@" in line).split()
+        assert old[2] == "slave" and old[3] == own[0], old
+
+
+def test_a_new_map_is_read():
+    with Cluster(pairs=2) as cluster:
+        server = connection(cluster.pairs[0][0])
+        assert server.call("GET", "{a}")[1].startswith(b"MOVED 15495 ")
+        cluster.map.write_text(f"epoch 2\n0-16383 127.0.0.1:{cluster.ports[0][0]}\n", encoding="ascii")
+        assert server.call("CLUSTER", "MAP", "LOAD") == ("+", b"OK")
+        assert server.call("GET", "{a}") == ("$-1", None)
+        for text, why in (("epoch 1\n0-16383 127.0.0.1:1\n", b"is below that of the map in use, 2"),
+                          ("epoch 3\n0-5 127.0.0.1:1\n", b"slot 6 is of no server"),
+                          ("epoch 3\n0-16384 127.0.0.1:1\n", b"line 2: it begins with none of"),
+                          ("epoch 3\n0-16383 127.0.0.1:1\n", b"no line is of cluster-me")):
+            cluster.map.write_text(text, encoding="ascii")
+            answer = server.call("CLUSTER", "MAP", "LOAD")
+            assert answer[0] == "-" and why in answer[1], answer
+            assert server.call("GET", "{a}") == ("$-1", None)  # the old one stays
+
+
+def test_waiters_for_keys_that_move_are_sent_there():
+    with Cluster(pairs=2) as cluster:
+        server, waiter = (connection(cluster.pairs[0][0]) for _ in range(2))
+        waiter.send(wire.encode([b"BLPOP", b"{b}list", b"0"]))
+        until(lambda: info(server, "clients")[b"blocked_clients"] == b"1", "it waits")
+        assert server.call("LOCK.ACQUIRE", "{b}lock", "me", "LEASE", "60000")[0] == "*"
+        cluster.map.write_text(f"epoch 2\n0-16382 127.0.0.1:{cluster.ports[1][0]}\n"
+                               f"16383 127.0.0.1:{cluster.ports[0][0]}\n", encoding="ascii")
+        cluster.pairs[0][0].process.send_signal(signal.SIGHUP)
+        assert wire.reply(waiter.replies(1)[0]) == ("-", b"MOVED 3300 127.0.0.1:%d" % cluster.ports[1][0])
+        assert server.call("LOCK.RELEASE", "{b}lock", "me")[1].startswith(b"MOVED 3300 ")
+
+
+def test_one_server_is_enough():
+    with Server(Chosen.program, ("--cluster-enabled", "yes")) as server:
+        client = connection(server)
+        assert client.call("GET", "a") == ("-", b"CLUSTERDOWN Hash slot not served")
+        assert client.call("CLUSTER", "ADDSLOTSRANGE", "0", "16383") == ("+", b"OK")
+        assert client.call("GET", "a") == ("$-1", None)
+        own_id = client.call("CLUSTER", "MYID")
+        server.restart()
+        client = connection(server)
+        assert client.call("CLUSTER", "MYID") == own_id
+        assert client.call("SET", "a", "1") == ("+", b"OK")
+        assert client.call("CLUSTER", "COUNTKEYSINSLOT", "15495") == (":", b"1")
+        assert client.call("CLUSTER", "GETKEYSINSLOT", "15495", "10") == ("*", [("$", b"a")])
+
+
+def test_maps_that_make_no_sense_end_the_start():
+    with tempfile.TemporaryDirectory(prefix="sluice-test-") as folder:
+        path = pathlib.Path(folder) / "map"
+        for text, why in (("0-5 a:1\n", "slot 6 is of no server"), ("0-16383 a:1\n5 b:1\n", "line 2: slot 5 is of a:1"),
+                          ("0-16383 a:1\n", "no line is of this server")):
+            path.write_text(text, encoding="ascii")
+            code, said = shell(Chosen.program, "--port", free_port(), "--dir", folder, "--cluster-enabled", "yes",
+                               "--cluster-map", path)
+            assert code != 0 and why in said, said
+        code, said = shell(Chosen.program, "--port", free_port(), "--dir", folder, "--cluster-enabled", "yes",
+                           "--cluster-map", folder)
+        assert code != 0 and "cluster-map" in said, said
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(__doc__, globals()))
