@@ -363,6 +363,7 @@ bool TurnLoop::FireTimers(int64_t now_ms) {
     if (node.kind() == TimerKind::kEntry) return on_.keyspace.TimerFired(node, on_.clock.now());
     if (node.kind() == TimerKind::kValue)
       return on_.keyspace.ValueTimerFired(node, on_.clock.now());
+    if (node.kind() == TimerKind::kLease) return on_.locks.LeaseTimerFired(node);
     TimerTask& task = reinterpret_cast<TimerTask&>(node);
     task.fired(task);
   });

@@ -26,7 +26,7 @@ bool MayBeRestored(const LockHolder& holder) {
   constexpr int64_t kMost = 2 * kLeaseMsMax;
   const auto is_moment = [](int64_t ms) { return ms >= 0 && ms <= kMost; };
   return holder.token >= 0 && holder.token <= kTokenRestoredMax &&
-         (holder.lease_until_ms == kNoDeadline || is_moment(holder.lease_until_ms)) &&
+         (!holder.has_lease() || is_moment(holder.lease_until_ms)) &&
          is_moment(holder.minhold_until_ms()) && holder.since_ms >= -kMost &&
          holder.since_ms <= kMost && holder.lease_ms >= 0 && holder.lease_ms <= kLeaseMsMax;
 }

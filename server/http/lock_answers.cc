@@ -23,7 +23,7 @@ constexpr size_t kClientNameShown = 60;
 // -1: a session alone keeps it.
 int64_t LeaseLeft(const LockHolder& holder, const Now& now) {
   if (holder.is_minimum_hold()) return 0;
-  return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
+  return !holder.has_lease() ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 
 // Where its requests come from; nothing for one that has gone, or was never bound to the lock.
@@ -51,9 +51,9 @@ void WriteHolder(JsonText& json, const PageCall& call, const LockHolder& holder,
   json.Field("token", holder.token)
       .Field("lease_ms", LeaseLeft(holder, now))
       .Field("held_ms", std::max<int64_t>(0, now.ms() - holder.since_ms))
-      .Field("lease_whole_ms", holder.lease_ms)
+      .Field("lease_whole_ms", int64_t{holder.lease_ms})
       .Field("permits", holder.permits())
-      .Field("holds", holder.holds)
+      .Field("holds", int64_t{holder.holds})
       .Field("session", !holder.sessions().empty());
   if (!holder.label().empty()) json.Field("label", ShownText(holder.label()));
   WriteClient(json, ClientOf(call, holder));

@@ -5,6 +5,7 @@
 #include "server/locks/held_locks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <string>
 
 namespace sluice {
@@ -32,12 +33,7 @@ HeldLock& HeldIn(const Entry& entry) { return static_cast<HeldLock&>(entry.value
 }  // namespace
 
 // The timer is part of the lock, so a lease costs no allocation of its own.
-HeldLock::HeldLock(HeldLocks& all) : database_(&all.no_database_) {
-  fired = [](TimerTask& task) {
-    HeldLock& lock = static_cast<HeldLock&>(task);
-    lock.all().TimerFired(lock);
-  };
-}
+HeldLock::HeldLock(HeldLocks& all) : database_(&all.no_database_) {}
 
 HeldLock::~HeldLock() {
   Retire();
@@ -52,10 +48,25 @@ const LockTies* HeldLock::ties() const { return &all().on_.locks.ties(); }
 
 std::unique_ptr<Value> HeldLock::Clone() const { return all().MakeLock(); }
 
+std::string_view HeldLock::key() const { return entry() ? entry()->key() : kept_key(); }
+
+// Where it is renamed it keeps the name under which it is held, until that is over (Moved).
+void HeldLock::HeldBy(ValueHolder& holder) {
+  const Entry& to = static_cast<const Entry&>(holder);
+  if (named() && to.key() != key()) return LeaveEntry();
+  lease_.holder.Set(&to, 0);
+}
+
+void HeldLock::LeaveEntry() {
+  if (entry() && !holders().empty()) KeepKey(entry()->key());
+  lease_.holder.Set(nullptr, 0);
+}
+
 // The value leaves its key: from here on no look-up finds it, though its memory is still there.
 void HeldLock::Retire() {
-  all().on_.timers.Disarm(timer_task());
+  all().on_.timers.DisarmLease(lease_.node);
   if (named()) all().Lost(*this);
+  LeaveEntry();
 }
 
 // O(budget). Holders of a crowd are told of their loss as their memory goes.
@@ -139,7 +150,8 @@ HeldLock& HeldLocks::Adopt(LockPlace& place, Entry& entry) {
   place.entry = place.changing = &entry;
   place.lock = &held;
   if (held.named()) return held;
-  held.set_name(place.name);
+  assert(held.entry() == &entry);
+  held.set_db(place.name.db);
   std::unique_ptr<DatabaseLocks>& database = databases_[place.name.db];
   if (!database) {
     database = std::make_unique<DatabaseLocks>(*this);
@@ -172,11 +184,11 @@ void HeldLocks::EndChange(LockPlace& place) {
   on_.keyspace.db(place.name.db).ValueChanged(entry);
   HeldLock& held = HeldIn(entry);
   const int64_t ends_ms = held.NextDeadlineMs();
-  TimerTask& timer = held.timer_task();
+  TimerNode& lease = held.lease_.node;
   if (ends_ms == kNoDeadline) {
-    on_.timers.Disarm(timer);
-  } else if (!timer.node.linked() || timer.node.deadline_ms() != ends_ms) {
-    on_.timers.Arm(timer, ends_ms);
+    on_.timers.DisarmLease(lease);
+  } else if (!lease.linked() || lease.deadline_ms() != ends_ms) {
+    on_.timers.ArmLease(lease, ends_ms);
   }
 }
 
@@ -184,7 +196,7 @@ void HeldLocks::EndChange(LockPlace& place) {
 void HeldLocks::Remove(LockPlace& place) {
   HeldLock& held = HeldIn(*std::exchange(place.changing, nullptr));
   Unlist(held);
-  on_.timers.Disarm(held.timer_task());
+  on_.timers.DisarmLease(held.lease_.node);
   Delete(on_.keyspace.db(place.name.db), KeyOf(place));
   place.entry = nullptr;
   place.lock = nullptr;
@@ -224,7 +236,11 @@ std::vector<LockName> HeldLocks::TakeDue() {
   return due;
 }
 
-void HeldLocks::TimerFired(HeldLock& lock) { due_.emplace_back(lock.name()); }
+void HeldLocks::LeaseTimerFired(TimerNode& node) {
+  auto& lease = reinterpret_cast<ValueTimer&>(node);
+  const auto& entry = *lease.holder.As<const Entry>();
+  due_.emplace_back(HeldIn(entry).name());
+}
 
 // --- what others do to locks
 
@@ -273,7 +289,7 @@ void HeldLocks::Empty(HeldLock& lock, LockLoss why) {
     lock.Unwatch();
   }
   Unlist(lock);
-  on_.timers.Disarm(lock.timer_task());
+  on_.timers.DisarmLease(lock.lease_.node);
 }
 
 void HeldLocks::Moved(Database& db, HashedKey key) {

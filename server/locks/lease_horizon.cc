@@ -23,7 +23,7 @@ bool LeaseHorizon::is_on() const {
 
 // The latest of lease, MINHOLD and the grace of a session, in engine ms.
 int64_t LeaseHorizon::EndOf(const LockHolder& holder, const Now& now) const {
-  const int64_t lease_ms = holder.lease_until_ms == kNoDeadline ? 0 : holder.lease_until_ms;
+  const int64_t lease_ms = holder.has_lease() ? int64_t{holder.lease_until_ms} : 0;
   const int64_t ends_ms = std::max(lease_ms, holder.minhold_until_ms());
   if (holder.sessions().empty()) return ends_ms;
   return std::max(ends_ms, now.ms() + settings_.session_grace_ms);

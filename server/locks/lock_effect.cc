@@ -10,7 +10,7 @@ namespace sluice {
 void TellHolder(LockNameView name, const Lock& lock, const LockHolder& holder, const Now& now,
                 absl::FunctionRef<void(Args)> tell) {
   // Absolute Unix ms, as the log is read at another time.
-  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const bool leased = holder.has_lease();
   const int64_t minhold_ms = holder.minhold_until_ms();
   const std::string token = Int64Text(holder.token);
   const std::string permits = Int64Text(holder.permits());

@@ -241,10 +241,10 @@ bool LockService::GetBack(OpenLock& open, std::string_view owner, int64_t lease_
   const Now now = on_.clock.now();
   LockHolder holder{.owner = BoxedText(owner),
                     .token = token,
+                    .proved = true,
                     .since_ms = now.ms(),
                     .lease_until_ms = NextMs(now) + lease_ms,
-                    .lease_ms = lease_ms,
-                    .proved = true};
+                    .lease_ms = lease_ms};
   holder.set_permits(shape.permits);
   if (!locks_.Claim(open, holder, shape, IsWithheld(open), now)) return false;
   recorder_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));

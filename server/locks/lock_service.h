@@ -76,6 +76,8 @@ class LockService final : public KeyListener {
       grace_.Settle(name, grace_.last_token());
     return memory_.size() > 0 && !held_.are_aside() && memory_.Forget(name);
   }
+  // For a fired TimerNode of kind kLease.
+  void LeaseTimerFired(TimerNode& node) { held_.LeaseTimerFired(node); }
   // A key was renamed or moved to where it is now, over a lock without a holder too: see HeldLocks.
   void Moved(Database& db, HashedKey key) {
     held_.Moved(db, key);

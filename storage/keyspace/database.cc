@@ -222,6 +222,7 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
   if (const size_t size = value->Pack(bytes, sizeof(bytes)))
     return PutPacked(key, type, {bytes, size}, deadline, now);
   Entry& entry = Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+  entry.value().HeldBy(entry);
   SetValueTimer(entry);
   return entry;
 }
@@ -260,6 +261,7 @@ Entry& Database::SetValue(Entry& entry, std::unique_ptr<Value> value) {
   assert(value->type() == entry.type());
   Entry& result =
       OverwriteKeepingDeadline(entry, OutsidePayload(entry.type(), value.release(), false));
+  result.value().HeldBy(result);
   SetValueTimer(result);
   return result;
 }
@@ -437,10 +439,11 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
   const size_t accounted = had_outside ? entry.accounted() : 0;
   TextBlock* text = had_outside && entry.is_string() ? entry.outside_text() : nullptr;
   Value* value = had_outside && !entry.is_string() ? entry.outside_value() : nullptr;
+  if (value != nullptr) RetireValue(state_, *value);
 
   Entry& result = Reshape(entry, payload, is_volatile, is_absolute);
   // Only now: the payload may have been a view of it (SetText with a part of the old text).
-  if (value != nullptr) DropValue(state_, value, accounted);
+  if (value != nullptr) state_.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
   if (text != nullptr) state_.reclaimer.Take(std::unique_ptr<TextBlock>(text), accounted);
   if (result.outside()) AccountOutside(result);
   return result;
@@ -448,7 +451,8 @@ Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_vo
 
 void Database::ReplaceOutside(Entry& entry, const void* object) {
   assert(entry.outside());
-  OverwriteKeepingDeadline(entry, OutsidePayload(entry.type(), object, entry.has(Entry::kRaw)));
+  FollowEntry(OverwriteKeepingDeadline(
+      entry, OutsidePayload(entry.type(), object, entry.has(Entry::kRaw))));
 }
 
 Entry& Database::OverwriteKeepingDeadline(Entry& entry, const EntryPayload& payload) {

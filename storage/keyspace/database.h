@@ -309,7 +309,7 @@ class Database {
   void AccountOutside(Entry& entry);
   void SetValueTimer(Entry& entry);
   void FollowEntry(Entry& entry);
-  static void DropValue(KeyspaceState& state, Value* value, size_t accounted);
+  static void RetireValue(KeyspaceState& state, Value& value);
 
   // Find may not show what is there, and past its deadline.
   bool HidesEntries() const { return !state_.expiry_allowed || state_.image.is_taken(); }

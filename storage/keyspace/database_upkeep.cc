@@ -57,8 +57,8 @@ Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view k
   if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());
   if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
   state_.memory_bytes += block_bytes - old.shape().BlockBytes();
-  Entry::Free(&old);
   FollowEntry(fresh);
+  Entry::Free(&old);
   return fresh;
 }
 
@@ -100,7 +100,7 @@ void Database::SetValueTimer(Entry& entry) {
   Value& value = *entry.outside_value();
   ValueTimer* const timer = value.timer();
   if (timer == nullptr) return;
-  timer->holder = &entry;
+  timer->holder.Set(&entry, 0);
   const int64_t due_ms = value.NextDueMs(state_.now);
   entry.Set(Entry::kMayEnd, due_ms != Value::kNever);
   // Four cases: set or not, and due or not. values_timed counts what is linked, for the audit.
@@ -114,21 +114,23 @@ void Database::SetValueTimer(Entry& entry) {
   }
 }
 
-// The entry has a new address.
+// The entry has a new address, or a new value.
 void Database::FollowEntry(Entry& entry) {
   if (entry.is_string() || !entry.outside()) return;
-  if (ValueTimer* const timer = entry.outside_value()->timer()) timer->holder = &entry;
+  Value& value = *entry.outside_value();
+  value.HeldBy(entry);
+  if (ValueTimer* const timer = value.timer()) timer->holder.Set(&entry, 0);
 }
 
-// Its timer must not fire for an object that waits in the reclaimer.
-void Database::DropValue(KeyspaceState& state, Value* value, size_t accounted) {
-  ValueTimer* const timer = value->timer();
+// To be called before its entry changes or goes. Its timer must not fire for an object that waits
+// in the reclaimer.
+void Database::RetireValue(KeyspaceState& state, Value& value) {
+  ValueTimer* const timer = value.timer();
   if (timer != nullptr && timer->node.linked()) {
     state.wheel.Cancel(timer->node);
     --state.values_timed;
   }
-  value->Retire();
-  state.reclaimer.Take(std::unique_ptr<Value>(value), accounted);
+  value.Retire();
 }
 
 // While nothing may expire, or an image has still to be given it, it is tried again and again: that
@@ -199,7 +201,8 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
     if (entry.is_string()) {
       state.reclaimer.Take(std::unique_ptr<TextBlock>(entry.outside_text()), entry.accounted());
     } else {
-      DropValue(state, entry.outside_value(), entry.accounted());
+      RetireValue(state, entry.value());
+      state.reclaimer.Take(std::unique_ptr<Value>(entry.outside_value()), entry.accounted());
     }
   }
   state.memory_bytes -= entry.shape().BlockBytes();
@@ -285,7 +288,7 @@ std::string Database::AuditEntry(const Entry& entry) const {
     return "a value has changed its size without being accounted";
   if (!entry.is_string() && entry.value().type() != entry.type())
     return "an entry's type is not its value's";
-  if (ValueIsTimed(entry) && entry.value().timer()->holder != &entry)
+  if (ValueIsTimed(entry) && entry.value().timer()->holder.As<Entry>() != &entry)
     return "a value's timer points to another entry";
   if (ValueIsTimed(entry) && !entry.has(Entry::kMayEnd))
     return "an entry does not say whether its value may end";

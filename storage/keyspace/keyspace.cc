@@ -155,7 +155,7 @@ void Keyspace::TimerFired(TimerNode& node, const Now& now) {
 
 void Keyspace::ValueTimerFired(TimerNode& node, const Now& now) {
   --state_.values_timed;
-  Entry& entry = static_cast<Entry&>(*reinterpret_cast<ValueTimer&>(node).holder);
+  Entry& entry = *reinterpret_cast<ValueTimer&>(node).holder.As<Entry>();
   Database& database = *made_[entry.database_id_];
   const uint64_t hash = database.HashOf(entry);
   if (database.table_.Holds(entry, hash)) database.ValueTimerFired(entry, hash, now);

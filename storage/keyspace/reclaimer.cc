@@ -32,7 +32,10 @@ class LongText final : public Value {
 
 void Reclaimer::Take(std::unique_ptr<Value> value, size_t accounted) {
   if (value->Elements() > kAtOnceMax) {
-    waiting_.push_back({std::move(value), accounted});
+    // It may have taken something along from its entry.
+    const size_t bytes = value->MemoryBytes();
+    memory_ += bytes - accounted;
+    waiting_.push_back({std::move(value), bytes});
   } else {
     memory_ -= accounted;  // the value ends here, with its unique_ptr
   }

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "storage/memory/packed_pointer.h"
 #include "storage/time/clock.h"
 #include "storage/time/timer_wheel.h"
 
@@ -42,8 +43,8 @@ struct ValueHolder {};
 // For values in which something ends by itself before the key does. Database sets the timer,
 // follows the entry, and tells KeyspaceObserver::ValueDue when the time has come.
 struct ValueTimer {
-  TimerNode node;  // first: a fired node's address is its timer's
-  ValueHolder* holder = nullptr;
+  TimerNode node;        // first: a fired node's address is its timer's
+  PackedPointer holder;  // null: none
 };
 
 // Owned by the entry (Entry::outside_value), which accounts MemoryBytes after every change: so what
@@ -62,8 +63,11 @@ class Value {
   // Writes its packed form (packed_value.h) into `out` and returns how many bytes that took; 0 if
   // it has none, or none of at most `room` bytes.
   virtual size_t Pack([[maybe_unused]] char* out, [[maybe_unused]] size_t room) const { return 0; }
-  // It has left the keyspace, which finds it no more: it is freed, now or in slices. In the middle
-  // of a change of the keyspace.
+  // From now on this holds it, which may be the former holder at a new address, or under a new key.
+  // The former one is still there. In the middle of a change of the keyspace.
+  virtual void HeldBy(ValueHolder&) {}
+  // It leaves the keyspace, which finds it no more: it is freed, now or in slices. The holder is
+  // still there. In the middle of a change of the keyspace.
   virtual void Retire() {}
   // How many pieces freeing it takes: members, chunks. Values of many are freed in slices.
   virtual size_t Elements() const { return 1; }

@@ -79,7 +79,7 @@ void Lock::BeginAnew() {
   Unwatch();
   in_doubt_ = false;
   mode_ = LockMode::kExclusive;
-  holders_ = LockHolders();
+  holders_.Clear();
 }
 
 const LockHolder& Lock::Grant(std::string_view owner, const LockTerms& terms, int64_t token,
@@ -123,9 +123,9 @@ const LockHolder& Lock::Reenter(std::string_view owner, const LockTerms& terms, 
     // After a restart the owner of a session's lock is back: what it asks for is what it holds.
     DropSession(holder, kSessionElsewhere);
   } else if (!terms.again) {
-    ++holder.holds;
+    holder.holds = std::min(holder.holds + 1, kHoldsMax);
   }
-  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const bool leased = holder.has_lease();
   const int64_t until_ms = NextMs(now) + terms.lease_ms;
   if (terms.lease_ms > 0 && (!leased || holder.lease_until_ms < until_ms)) {
     holder.lease_until_ms = until_ms;
@@ -173,7 +173,7 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
                       OnEnd on_end) {
   LockHolder* holder = FindHeld(owner, token);
   if (holder == nullptr) return -1;
-  if (!all && holder->holds > 1) return --holder->holds;
+  if (!all && holder->holds > 1) return holder->holds = holder->holds - 1;
   End(*holder, true, now, on_end);
   return 0;
 }
@@ -266,7 +266,7 @@ int64_t Lock::ExpireOne(int64_t token, const Now& now, OnEnd on_end) {
 
 int64_t Lock::EndSession(uint64_t session, int64_t token, const Now& now, OnEnd on_end) {
   LockHolder& holder = *holders_.Find(token);
-  if (holder.sessions().size() == 1 && holder.lease_until_ms == kNoDeadline) {
+  if (holder.sessions().size() == 1 && !holder.has_lease()) {
     End(holder, true, now, on_end);
     return 1;
   }
@@ -286,7 +286,7 @@ void Lock::DropSession(LockHolder& holder, uint64_t session) {
 int64_t Lock::Break(int64_t token, const Now& now, OnEnd on_end) {
   int64_t broken = 0;
   const int64_t ended = Forgo(token, now, [&](const LockHolder& holder) {
-    broken = std::max(broken, holder.token);
+    broken = std::max(broken, int64_t{holder.token});
     on_end(holder);
   });
   if (broken != 0) NoteBroken(broken);
@@ -424,11 +424,11 @@ LockIndex& Lock::MakeIndex() {
 void Lock::List(const LockHolder& holder) {
   LockIndex* const to = index();
   if (to == nullptr) return;
-  if (!holder.is_minimum_hold()) to->by_owner.emplace(holder.owner, holder.token);
+  if (!holder.is_minimum_hold()) to->by_owner.emplace(holder.owner, int64_t{holder.token});
   if (holder.EndsAtMs() != kNoDeadline)
     to->deadlines[{holder.EndsAtMs(), holder.token}] = HasLeaseAlone(holder);
   if (!holder.is_minimum_hold() && holder.minhold_until_ms() != 0)
-    to->minholds.emplace(holder.minhold_until_ms(), holder.token);
+    to->minholds.emplace(holder.minhold_until_ms(), int64_t{holder.token});
   to->permits += holder.permits();
   to->outside_bytes += holder.OutsideBytes();
 }
@@ -447,8 +447,6 @@ bool Lock::Holds(int64_t token) const {
   const LockHolder* const holder = holders_.Find(token);
   return holder != nullptr && !holder->is_minimum_hold();
 }
-
-size_t Lock::OutsideBytes() const { return HeapBytes(key_) + holders_.OutsideBytes(); }
 
 std::string Lock::Audit() const {
   int64_t permits = 0;

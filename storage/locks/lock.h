@@ -111,13 +111,8 @@ class Lock : public Value {
   // One that has ties unwatches itself before: its class knows them.
   ~Lock() override { assert(!watched_); }
 
-  // The key's name is to be set before the first holder, and again when the lock is another key's.
-  // The view is valid until then.
-  void set_name(LockNameView name) {
-    db_ = name.db;
-    key_ = name.key;
-  }
-  LockNameView name() const { return {db_, key_}; }
+  // Where it is held; an empty name if no key holds it. Valid as the key is.
+  LockNameView name() const { return {db_, key()}; }
   // The watcher is told of the holders, now and from now on. Locks of many holders are watched
   // always: so this never has many to tell of.
   void Watch() const;
@@ -238,7 +233,14 @@ class Lock : public Value {
   size_t FreeHolders(size_t budget, OnEnd on_end);
   // Null, or what outlives the lock.
   virtual const LockTies* ties() const { return nullptr; }
-  size_t OutsideBytes() const;  // heap memory beside the object
+  virtual std::string_view key() const { return {}; }  // which holds it
+  void set_db(int db) { db_ = static_cast<int16_t>(db); }
+  // For one that leaves its entry: its holders may have to be told of the key.
+  void KeepKey(std::string_view key) { holders_.MakeBook().key = key; }
+  std::string_view kept_key() const {
+    return holders_.book() ? holders_.book()->key.view() : std::string_view();
+  }
+  size_t OutsideBytes() const { return holders_.OutsideBytes(); }  // heap memory beside the object
 
  private:
   static constexpr size_t kScanned = 8;
@@ -273,15 +275,14 @@ class Lock : public Value {
   // The owner's part is over: it lingers, or is gone.
   void End(LockHolder& holder, bool may_keep_minimum, const Now& now, OnEnd on_end);
 
-  BoxedText key_;
-  int db_ = 0;
-  LockMode mode_ = LockMode::kExclusive;  // of the holders
+  [[no_unique_address]] LockHolders holders_;  // the rest stands in its padding
+  LockMode mode_ = LockMode::kExclusive;       // of the holders
   mutable bool watched_ = false;
   bool in_doubt_ = false;
   bool ended_ = false;  // all of them: see EndAll
-  LockHolders holders_;
+  int16_t db_ = 0;
 };
-// A million of them: see docs/operating.md for what a lock takes in all.
-static_assert(sizeof(Lock) <= 88);
+// There may be a million of them.
+static_assert(sizeof(Lock) <= 64);
 
 }  // namespace sluice

@@ -11,6 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "boost/intrusive/list.hpp"
 #include "storage/memory/boxed_text.h"
+#include "storage/memory/int48.h"
 #include "storage/memory/rare_part.h"
 #include "storage/time/clock.h"
 
@@ -23,6 +24,7 @@ enum class LockMode : uint8_t { kExclusive = 0, kShared = 1, kPermits = 2 };  //
 inline constexpr int64_t kNoDeadline = INT64_MAX;
 inline constexpr int64_t kLeaseMsMax = int64_t{1} << 46;  // also of MINHOLD and WAIT
 inline constexpr int64_t kPermitsMax = int64_t{1} << 31;
+inline constexpr int64_t kHoldsMax = Int48::kMax;  // of a re-entrant owner
 // A session that no client here has: the holder's is that of another server, or of before a
 // restart.
 inline constexpr uint64_t kSessionElsewhere = UINT64_MAX - 1;
@@ -84,13 +86,13 @@ struct LockHolderExtra {
 // million locks have a million of these, so what few need stands outside.
 struct LockHolder {
   BoxedText owner;  // none: there is no such holder
-  int64_t token = 0;
-  int64_t holds = 1;  // 0: lingers
-  int64_t since_ms = 0;
-  int64_t lease_until_ms = kNoDeadline;
-  // The whole lease, as it was last given: lease_until_ms was so far ahead then. 0: there is none.
-  int64_t lease_ms : 56 = 0;
+  int64_t token : 56 = 0;
   bool proved : 1 = false;  // after a restart, see server/locks/restart_grace.h
+  Int48 holds = 1;          // 0: lingers
+  Int48 since_ms = 0;
+  Int48 lease_until_ms = kNoDeadline;
+  // The whole lease, as it was last given: lease_until_ms was so far ahead then. 0: there is none.
+  Int48 lease_ms = 0;
   RarePart<LockHolderExtra> extra;
 
   int64_t permits() const { return extra->permits; }
@@ -110,18 +112,21 @@ struct LockHolder {
   }
 
   bool is_minimum_hold() const { return holds == 0; }
+  bool has_lease() const { return lease_until_ms != kNoDeadline; }
   // -1: bound to sessions alone.
   int64_t LeaseLeftMs(const Now& now) const {
-    if (lease_until_ms == kNoDeadline) return -1;
+    if (!has_lease()) return -1;
     const int64_t left_ms = lease_until_ms - NextMs(now);
     return left_ms > 0 ? left_ms : 0;  // one that is over may be there still
   }
-  int64_t EndsAtMs() const { return is_minimum_hold() ? minhold_until_ms() : lease_until_ms; }
+  int64_t EndsAtMs() const {
+    return is_minimum_hold() ? minhold_until_ms() : int64_t{lease_until_ms};
+  }
   // It gives its holds back, and its place is kept.
   void BecomeMinimumHold();
   // Beside the holder itself; the lists of clients have bounds of their own.
   size_t OutsideBytes() const;
 };
-static_assert(sizeof(LockHolder) == 56);
+static_assert(sizeof(LockHolder) == 48);
 
 }  // namespace sluice

@@ -2,6 +2,8 @@
 #include "storage/locks/lock_holders.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "storage/memory/heap_bytes.h"
 
@@ -25,8 +27,17 @@ size_t LockHolder::OutsideBytes() const {
 
 // --- all of them
 
+void LockHolders::Clear() {
+  if (std::exchange(has_book_, false)) {
+    std::destroy_at(&book_);
+  } else {
+    std::destroy_at(&one_);
+  }
+  std::construct_at(&one_);
+}
+
 const LockHolder* LockHolders::Find(int64_t token) const {
-  if (!book_) return TheOne() && one_.token == token ? &one_ : nullptr;
+  if (!has_book_) return TheOne() && one_.token == token ? &one_ : nullptr;
   const auto found = book_->holders.find(token);
   return found == book_->holders.end() ? nullptr : &found->second;
 }
@@ -34,7 +45,7 @@ const LockHolder* LockHolders::Find(int64_t token) const {
 LockHolder& LockHolders::Put(LockHolder holder) {
   assert(!holder.owner.is_none() && !Find(holder.token));
   // A token below one that was here needs the book: in one_ it would make that be forgotten.
-  if (!book_ && !TheOne() && holder.token >= one_.token) return one_ = std::move(holder);
+  if (!has_book_ && !TheOne() && holder.token >= one_.token) return one_ = std::move(holder);
   LockBook& book = MakeBook();
   const int64_t token = holder.token;
   book.newest_token = std::max(book.newest_token, token);
@@ -43,7 +54,7 @@ LockHolder& LockHolders::Put(LockHolder holder) {
 }
 
 void LockHolders::Erase(int64_t token) {
-  if (book_) {
+  if (has_book_) {
     book_->holders.erase(token);
   } else if (one_.token == token) {
     one_ = LockHolder{.token = token};
@@ -55,7 +66,7 @@ void LockHolders::Erase(int64_t token) {
 SessionBond& LockHolders::AddBond(LockHolder& holder) {
   auto& list = holder.extra.Make().bonds.list;
   assert(list.size() + 1 == holder.sessions().size());
-  if (book_) ++book_->bonds;
+  if (has_book_) ++book_->bonds;
   return *list.emplace_back(std::make_unique<SessionBond>());
 }
 
@@ -64,36 +75,37 @@ void LockHolders::DropBond(LockHolder& holder, size_t at) {
   if (at >= holder.extra->bonds.list.size()) return;
   auto& list = holder.extra.Make().bonds.list;
   list.erase(list.begin() + static_cast<ptrdiff_t>(at));
-  if (book_) --book_->bonds;
+  if (has_book_) --book_->bonds;
 }
 
 void LockHolders::DropBonds(LockHolder& holder) {
   if (!holder.extra.is_made()) return;
   auto& list = holder.extra.Make().bonds.list;
-  if (book_) book_->bonds -= list.size();
+  if (has_book_) book_->bonds -= list.size();
   list.clear();
 }
 
 // --- the book
 
 LockBook& LockHolders::MakeBook() {
-  if (book_) return *book_;
-  const size_t bonds = this->bonds();
-  book_ = std::make_unique<LockBook>();
-  book_->bonds = bonds;
-  book_->newest_token = one_.token;
-  if (TheOne()) book_->holders.emplace(one_.token, std::move(one_));
-  one_ = LockHolder{};
+  if (has_book_) return *book_;
+  auto book = std::make_unique<LockBook>();
+  book->bonds = bonds();
+  book->newest_token = one_.token;
+  if (TheOne()) book->holders.emplace(newest_token(), std::move(one_));
+  std::destroy_at(&one_);
+  std::construct_at(&book_, std::move(book));
+  has_book_ = true;
   return *book_;
 }
 
 // Nodes of trees are estimated.
 size_t LockHolders::OutsideBytes() const {
   const size_t bond_bytes = bonds() * BlockSize(sizeof(SessionBond));
-  if (!book_) return one_.OutsideBytes() + bond_bytes;
+  if (!has_book_) return one_.OutsideBytes() + bond_bytes;
   constexpr size_t kIndexed = TreeNodeBytes<decltype(LockIndex::by_owner)>() +
                               TreeNodeBytes<decltype(LockIndex::minholds)>();
-  size_t bytes = BlockSize(sizeof(LockBook)) + bond_bytes +
+  size_t bytes = BlockSize(sizeof(LockBook)) + HeapBytes(book_->key) + bond_bytes +
                  book_->holders.size() * TreeNodeBytes<decltype(LockBook::holders)>();
   if (const LockIndex* const index = book_->index.get())
     return bytes + BlockSize(sizeof(LockIndex)) + index->outside_bytes + size() * kIndexed;

@@ -1,10 +1,10 @@
 // LockHolders: the holders of one lock, by token. Most locks have one, which lies in here, and
 // costs no block of its own. A second holder, or a semaphore, makes the book, which has room for
-// all there is to know of many; it stays as long as the lock. The holder is then in the book as the
-// others are.
+// all there is to know of many; it takes the place of the one in here, and stays as long as the
+// lock. The holder is then in the book as the others are.
 //
-//   one holder          | one | no book |
-//   any other number    |     | book ---|--> holders by token, index, ...
+//   one holder          | one     |
+//   any other number    | book ---|--> holders by token, index, ...
 #pragma once
 
 #include <cassert>
@@ -39,6 +39,7 @@ struct LockBook {
   int64_t newest_token = 0;               // of those that were ever here
   int64_t broken_token = 0;               // the newest that was
   int64_t of = 1;                         // permits that there are
+  BoxedText key;                          // of a lock that has left its entry
 };
 
 class LockHolders {
@@ -70,14 +71,22 @@ class LockHolders {
     std::map<int64_t, LockHolder>::const_iterator place_;
   };
 
-  Iterator begin() const { return book_ ? Iterator(book_->holders.begin()) : Iterator(TheOne()); }
-  Iterator end() const { return book_ ? Iterator(book_->holders.end()) : Iterator(); }
-  size_t size() const { return book_ ? book_->holders.size() : TheOne() ? 1 : 0; }
+  LockHolders() {}  // NOLINT: one_ and has_book_ have their values
+  LockHolders(const LockHolders&) = delete;
+  ~LockHolders() { Clear(); }
+  // As one that was just made.
+  void Clear();
+
+  Iterator begin() const {
+    return has_book_ ? Iterator(book_->holders.begin()) : Iterator(TheOne());
+  }
+  Iterator end() const { return has_book_ ? Iterator(book_->holders.end()) : Iterator(); }
+  size_t size() const { return has_book_ ? book_->holders.size() : TheOne() ? 1 : 0; }
   bool empty() const { return size() == 0; }
   // Requires: !empty().
-  const LockHolder& newest() const { return book_ ? book_->holders.rbegin()->second : one_; }
+  const LockHolder& newest() const { return has_book_ ? book_->holders.rbegin()->second : one_; }
   // The newest that was ever here; 0: there was none.
-  int64_t newest_token() const { return book_ ? book_->newest_token : one_.token; }
+  int64_t newest_token() const { return has_book_ ? book_->newest_token : one_.token; }
 
   LockHolder* Find(int64_t token) {
     return const_cast<LockHolder*>(std::as_const(*this).Find(token));
@@ -92,19 +101,23 @@ class LockHolders {
   void DropBond(LockHolder& holder, size_t at);
   void DropBonds(LockHolder& holder);
   // Of all holders; O(1).
-  size_t bonds() const { return book_ ? book_->bonds : one_.extra->bonds.list.size(); }
+  size_t bonds() const { return has_book_ ? book_->bonds : one_.extra->bonds.list.size(); }
 
-  const LockBook* book() const { return book_.get(); }
-  LockBook* book() { return book_.get(); }
+  const LockBook* book() const { return has_book_ ? book_.get() : nullptr; }
+  LockBook* book() { return has_book_ ? book_.get() : nullptr; }
   // Pointers to a holder are void.
   LockBook& MakeBook();
   size_t OutsideBytes() const;  // heap memory beside the object; O(1)
 
  private:
+  // Requires: no book.
   const LockHolder* TheOne() const { return one_.owner.is_none() ? nullptr : &one_; }
 
-  LockHolder one_;  // while there is no book; the token stays when the holder has gone
-  std::unique_ptr<LockBook> book_;
+  union {
+    LockHolder one_{};  // while there is no book; the token stays when the holder has gone
+    std::unique_ptr<LockBook> book_;
+  };
+  bool has_book_ = false;  // last: what stands behind may begin right after it
 };
 
 }  // namespace sluice

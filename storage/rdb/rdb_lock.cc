@@ -37,11 +37,11 @@ void WriteHolder(const LockHolder& holder, const Now& now, ModuleWriter& writer)
   writer.Unsigned(static_cast<uint64_t>(holder.permits()));
   writer.Unsigned(static_cast<uint64_t>(holder.holds));
   writer.Unsigned(!holder.sessions().empty());
-  const bool leased = !holder.is_minimum_hold() && holder.lease_until_ms != kNoDeadline;
+  const bool leased = !holder.is_minimum_hold() && holder.has_lease();
   WriteEnd(leased, holder.lease_until_ms, now, writer);
   WriteEnd(holder.minhold_until_ms() > now.ms(), holder.minhold_until_ms(), now, writer);
   WriteMoment(holder.since_ms, now, writer);
-  writer.Unsigned(static_cast<uint64_t>(leased ? holder.lease_ms : 0));
+  writer.Unsigned(static_cast<uint64_t>(leased ? int64_t{holder.lease_ms} : 0));
 }
 
 // --- reading
@@ -60,7 +60,7 @@ LockHolder ReadHolder(ModuleReader& reader, HolderForm form, int64_t token_least
   holder.owner = reader.Text(kOwnerBytesMax);
   holder.set_label(reader.Text(kLabelBytesMax));
   holder.set_permits(number(1, shape.of));
-  holder.holds = number(0, INT64_MAX);
+  holder.holds = number(0, kHoldsMax);
   holder.since_ms = holder.token - now.unix_offset_ms;
   if (reader.Flag()) holder.extra.Make().sessions = {kSessionElsewhere};
   if (reader.Flag()) holder.lease_until_ms = ReadMoment(reader, now);
@@ -70,7 +70,7 @@ LockHolder ReadHolder(ModuleReader& reader, HolderForm form, int64_t token_least
     holder.since_ms = ReadMoment(reader, now);
     holder.lease_ms = number(0, kLeaseMsMax);
   }
-  const bool leased = holder.lease_until_ms != kNoDeadline;
+  const bool leased = holder.has_lease();
   const bool bound = leased || !holder.sessions().empty();
   if (holder.is_minimum_hold() ? bound || !kept : !bound) reader.Fail();
   return holder;

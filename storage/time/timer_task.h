@@ -26,16 +26,22 @@ class TimerTasks {
   explicit TimerTasks(TimerWheel& wheel) : wheel_(wheel) {}
 
   // Sets a task, also one that is set already.
-  void Arm(TimerTask& task, int64_t at_ms) {
-    if (task.node.linked()) {
-      wheel_.Move(task.node, at_ms);
-    } else {
-      wheel_.Insert(task.node, TimerKind::kTask, at_ms);
-    }
-  }
+  void Arm(TimerTask& task, int64_t at_ms) { Set(task.node, TimerKind::kTask, at_ms); }
   void Disarm(TimerTask& task) { wheel_.Cancel(task.node); }
+  // The same for a lock's next end of a lease. There may be a million of them, so that they have
+  // no function to be called: the turn knows whose they are.
+  void ArmLease(TimerNode& lease, int64_t at_ms) { Set(lease, TimerKind::kLease, at_ms); }
+  void DisarmLease(TimerNode& lease) { wheel_.Cancel(lease); }
 
  private:
+  void Set(TimerNode& node, TimerKind kind, int64_t at_ms) {
+    if (node.linked()) {
+      wheel_.Move(node, at_ms);
+    } else {
+      wheel_.Insert(node, kind, at_ms);
+    }
+  }
+
   TimerWheel& wheel_;
 };
 

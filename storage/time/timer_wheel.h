@@ -42,7 +42,7 @@
 namespace sluice {
 
 // The kind of a node's owner, by which the owner of a fired node is found.
-enum class TimerKind : uint8_t { kEntry = 0, kTask = 1, kValue = 2, kReserved3 = 3 };
+enum class TimerKind : uint8_t { kEntry = 0, kTask = 1, kValue = 2, kLease = 3 };
 
 // 18 bytes, alignment 2, inside what it times. Not copyable: its address is in its neighbours.
 class TimerNode {

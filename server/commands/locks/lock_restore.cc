@@ -37,7 +37,7 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
   shape.permits = args.IntIn({"permits", 1, kPermitsMax});
   holder.set_permits(shape.permits);
   shape.of = args.IntIn({"of", 1, kPermitsMax});
-  holder.holds = args.IntIn({"holds", 0, INT64_MAX});
+  holder.holds = args.IntIn({"holds", 0, kHoldsMax});
   // Engine time may be before the server's start: all but no end at all is a moment.
   const int64_t lease_until_ms = args.IntIn({"lease-until-ms", -1, kUnixMsMax});
   const int64_t minhold_until_ms = args.IntIn({"minhold-until-ms", -1, kUnixMsMax});

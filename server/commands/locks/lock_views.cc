@@ -47,7 +47,7 @@ std::optional<OpenLock> Look(CommandCall& call) {
 // One that is over may still have to be ended: its holder may have renewed it in time.
 int64_t LeaseShown(const LockHolder& holder, const Now& now) {
   if (holder.is_minimum_hold()) return 0;
-  return holder.lease_until_ms == kNoDeadline ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
+  return !holder.has_lease() ? -1 : std::max<int64_t>(0, holder.LeaseLeftMs(now));
 }
 
 // Times are ms that are left, 0 where there are none; the lease is -1 for a session alone.

@@ -34,6 +34,7 @@ class Recorder final : public KeyspaceObserver {
   std::vector<std::pair<int, std::string>> expired;
 };
 
+// It knows at any time which entry holds it.
 class Blob final : public Value {
  public:
   explicit Blob(size_t bytes) : bytes_(bytes) {}
@@ -42,9 +43,15 @@ class Blob final : public Value {
   size_t MemoryBytes() const override { return bytes_; }
   std::unique_ptr<Value> Clone() const override { return std::make_unique<Blob>(bytes_); }
   void Grow(size_t bytes) { bytes_ += bytes; }
+  void HeldBy(ValueHolder& holder) override { holder_ = static_cast<Entry*>(&holder); }
+  void Retire() override { EXPECT_EQ(&holder_->value(), this) << "it has left it already"; }
+  std::string Audit() const override {
+    return &holder_->value() == this ? "" : "a value does not know its entry";
+  }
 
  private:
   size_t bytes_;
+  const Entry* holder_ = nullptr;
 };
 
 struct World {
@@ -334,6 +341,27 @@ TEST(Keyspace, ValuesAreAccountedAndFreed) {
   EXPECT_EQ(static_cast<Blob&>(moved.value()).MemoryBytes(), 1500u);
   db.PutText(world.Key("v"), "x", Deadline::None(), world.now());
   EXPECT_LT(world.keyspace.memory_bytes(), 1000u);
+  EXPECT_EQ(world.Audit(), "");
+}
+
+// In its own change of address, of name and of database, and until it has been overwritten.
+TEST(Keyspace, AValueKnowsItsEntry) {
+  World world;
+  Database& db = world.db(0);
+  Entry& put =
+      db.PutValue(world.Key("v"), std::make_unique<Blob>(100), Deadline::None(), world.now());
+  EXPECT_EQ(world.Audit(), "");
+  db.SetDeadline(put, Deadline::Steady(1000));
+  EXPECT_EQ(world.Audit(), "");
+  const std::string long_name(100, 'n');
+  world.keyspace.Rename(db, world.Key("v"), db, world.Key(long_name), world.now());
+  EXPECT_EQ(world.Audit(), "");
+  world.keyspace.MoveEntry(db, world.Key(long_name), world.db(1), world.now());
+  EXPECT_EQ(world.Audit(), "");
+  world.db(1).PutText(world.Key(long_name), "x", Deadline::None(), world.now());
+  EXPECT_EQ(world.Audit(), "");
+  db.PutValue(world.Key("v"), std::make_unique<Blob>(100), Deadline::None(), world.now());
+  EXPECT_TRUE(db.Delete(world.Key("v"), world.now()));
   EXPECT_EQ(world.Audit(), "");
 }
 

@@ -80,7 +80,8 @@ TEST(LockChange, RemovesWhatHasComeToBeFree) {
 
 TEST(LockChange, KeepsWhatWasFreeBefore) {
   LockWorld world;
-  world.store["k"] = std::make_unique<TiedLock>(world.locks.ties());  // a copy: it has no holder
+  world.store["k"] = std::make_unique<TiedLock>(world.locks.ties(),
+                                                LockNameView{0, "k"});  // a copy: it has no holder
   OpenLock open(world, world.Name("k"));
   {
     const LockChange change(open);

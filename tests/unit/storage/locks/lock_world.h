@@ -83,14 +83,18 @@ class LocksByName : public Locks {
 // A lock whose holders are tied to the world.
 class TiedLock : public Lock {
  public:
-  explicit TiedLock(const LockTies& ties) : ties_(ties) {}
+  TiedLock(const LockTies& ties, LockNameView name) : ties_(ties), key_(name.key) {
+    set_db(name.db);
+  }
   ~TiedLock() override { Unwatch(); }
 
  protected:
   const LockTies* ties() const override { return &ties_; }
+  std::string_view key() const override { return key_; }
 
  private:
   const LockTies& ties_;
+  const std::string key_;
 };
 
 class LockWorld : public LockStore, public LockListener, public LockCallers, public WorkMeter {
@@ -176,8 +180,7 @@ class LockWorld : public LockStore, public LockListener, public LockCallers, pub
     ++created;
     auto& at = store[std::string(place.name.key)];
     EXPECT_EQ(at, nullptr);
-    at = std::make_unique<TiedLock>(locks.ties());
-    at->set_name(place.name);
+    at = std::make_unique<TiedLock>(locks.ties(), place.name);
     place.lock = at.get();
     ++changed;
     return *at;

@@ -71,7 +71,7 @@ TEST(TimerWheel, PassesWhereNothingIsDue) {
 
 TEST(TimerWheel, KeepsTheKindOfANodeThroughEverything) {
   for (const TimerKind kind :
-       {TimerKind::kEntry, TimerKind::kTask, TimerKind::kValue, TimerKind::kReserved3}) {
+       {TimerKind::kEntry, TimerKind::kTask, TimerKind::kValue, TimerKind::kLease}) {
     TimerNode a, b;
     TimerWheel wheel(0);
     wheel.Insert(a, kind, 1'000'000);
