@@ -32,6 +32,7 @@
 #include "storage/keyspace/keyspace_image.h"
 #include "storage/keyspace/reclaimer.h"
 #include "storage/keyspace/segment_table.h"
+#include "storage/memory/free_later.h"
 #include "storage/time/clock.h"
 #include "storage/time/timer_wheel.h"
 
@@ -74,6 +75,7 @@ struct KeyspaceState {
   Now now;  // the latest one handed to a write: SetDeadline follows it
   size_t memory_bytes = 0;
   Reclaimer reclaimer{memory_bytes};
+  FreeLater free_blocks;  // of entries
   KeyspaceImage image;
   ScanCache scan_cache;
   size_t values_timed = 0;       // timers of values that are linked

@@ -56,9 +56,10 @@ Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view k
   fresh.set_mark(old.mark());
   if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());
   if (shape.is_absolute && old.absolute()) fresh.set_unix_deadline_ms(old.unix_deadline_ms());
-  state_.memory_bytes += block_bytes - old.shape().BlockBytes();
+  const size_t old_bytes = old.shape().BlockBytes();
+  state_.memory_bytes += block_bytes - old_bytes;
   FollowEntry(fresh);
-  Entry::Free(&old);
+  Entry::Free(&old, old_bytes, state_.free_blocks);
   return fresh;
 }
 
@@ -205,8 +206,9 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
       state.reclaimer.Take(std::unique_ptr<Value>(entry.outside_value()), entry.accounted());
     }
   }
-  state.memory_bytes -= entry.shape().BlockBytes();
-  Entry::Free(&entry);
+  const size_t block_bytes = entry.shape().BlockBytes();
+  state.memory_bytes -= block_bytes;
+  Entry::Free(&entry, block_bytes, state.free_blocks);
 }
 
 // FLUSHDB in O(1): the entries go with their table, their timers still linked.

@@ -84,9 +84,10 @@ Entry* Entry::Make(const EntryShape& shape, size_t block_bytes, std::string_view
   return entry;
 }
 
-void Entry::Free(Entry* entry) {
+void Entry::Free(Entry* entry, size_t block_bytes, FreeLater& blocks) {
   assert(!entry->has(kVolatile) || !entry->timer().linked());
-  std::free(entry);
+  assert(block_bytes == entry->shape().BlockBytes());
+  blocks.Take(entry, block_bytes);
 }
 
 // The timer of an entry always stands right behind its header.

@@ -30,6 +30,7 @@
 #include "absl/base/attributes.h"
 #include "protocol/text/copy_bytes.h"
 #include "storage/keyspace/value.h"
+#include "storage/memory/free_later.h"
 #include "storage/memory/text_block.h"
 #include "storage/time/clock.h"
 #include "storage/time/timer_wheel.h"
@@ -157,7 +158,7 @@ class Entry : public ValueHolder {
   static Entry* Make(const EntryShape& shape, size_t block_bytes, std::string_view key,
                      uint8_t database_id);
   // Frees the block alone: not what it points to. Requires: its timer is not linked.
-  static void Free(Entry* entry);
+  static void Free(Entry* entry, size_t block_bytes, FreeLater& blocks);
   static Entry& OfTimer(TimerNode& node);
 
   Entry() = default;

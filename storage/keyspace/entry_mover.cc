@@ -23,6 +23,7 @@ bool EntryMover::Step() {
     if (LiesSparsely(entry)) found_.push_back(&entry);
   });
   for (const Entry* const entry : found_) Move(db, *entry);
+  keyspace_.FreeBlocks();
   counts_.keys += found_.size();
   counts_.keys_left += looked_at - found_.size();
   if (position_ == 0) ++database_;

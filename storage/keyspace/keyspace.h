@@ -67,6 +67,8 @@ class Keyspace {
   // Memory that is soon free without any key going: flushed databases, whose bytes are not known,
   // and deleted values. O(values that wait).
   bool any_flushed() const { return !garbage_.empty(); }
+  // Blocks of entries are given back some at a time: all of them, before their pages are looked at.
+  void FreeBlocks() { state_.free_blocks.FreeAll(); }
   size_t values_to_free() const { return state_.reclaimer.waiting(); }
   size_t bytes_to_free() const { return state_.reclaimer.accounted(); }
   // Moves the entry to another database under its name. Requires: absent there.
