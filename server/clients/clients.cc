@@ -394,7 +394,7 @@ bool Clients::IsOverdue(Session& session) {
 // Moves the times that are kept, so that ages stay as they are.
 void Clients::TimeShifted(int64_t ms) {
   ForEach([ms](Session& session) {
-    session.created_ms += ms;
+    session.created_ms = session.created_ms + ms;
     session.active_ms += ms;
     if (!session.rare.is_made()) return;
     SessionRareParts& rare = session.rare.Make();
