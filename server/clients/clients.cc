@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cassert>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "protocol/text/concat.h"
@@ -18,6 +20,14 @@ namespace {
 constexpr size_t kLookedAtPerCall = 1024;
 // An effect is no longer than a request, and the master's client-query-buffer-limit may be another.
 constexpr size_t kMasterRequestBytesMax = size_t{4} << 30;
+
+// Words of a client may be in it.
+std::string InOneLine(std::string_view text) {
+  std::string line(text);
+  std::ranges::replace_if(
+      line, [](char c) { return c == '\r' || c == '\n'; }, ' ');
+  return line;
+}
 
 bool Names(const std::vector<SessionId>& list, const Session& session) {
   return std::ranges::find(list, session.id) != list.end();
@@ -86,8 +96,8 @@ void Clients::SetKind(Session& session, SessionKind kind) {
     SetLoggedIn(session, true);
   } else if (kind == SessionKind::kReplica) {
     session.conditions |= kReplicates;
-    session.rare.Make().replica_sink =
-        std::make_unique<ReplicaSink>(*this, [this, &session] { CloseRogueReplica(session); });
+    session.rare.Make().replica_sink = std::make_unique<ReplicaSink>(
+        *this, [this, &session](std::string_view error) { CloseRogueReplica(session, error); });
     session.sink = session.rare->replica_sink.get();
   }
   LimitOutput(session);
@@ -256,12 +266,22 @@ void Clients::CloseOverOutputLimit(Session& session) {
   session.close = CloseMode::kNow;
 }
 
-void Clients::CloseRogueReplica(Session& session) {
+void Clients::CloseRogueReplica(Session& session, std::string_view error) {
+  constexpr size_t kErrorShownMax = 256;
   if (session.close == CloseMode::kNow) return;
+  std::string_view command = "<unknown>";
+  if (session.last_command) command = *session.last_command;
   host_.Log(LogLevel::kWarning,
-            Concat("Replica generated a reply to command '",
-                   session.last_command ? *session.last_command : "<unknown>",
+            Concat("Replica generated a reply to command '", command,
                    "', disconnecting it: id=", session.client_id, " addr=", session.peer.address));
+  if (!error.empty()) {
+    if (error.starts_with("ERR ")) error.remove_prefix(4);
+    ++statistics_.unexpected_error_replies;
+    host_.Log(LogLevel::kWarning,
+              Concat("== CRITICAL == This master is sending an error to its replica: '",
+                     InOneLine(error.substr(0, kErrorShownMax)), "' after processing the command '",
+                     command, "'"));
+  }
   session.close = CloseMode::kNow;
   QueueSend(session);
 }

@@ -148,9 +148,9 @@ class Clients final : public ErrorListener {
   // More replies or pushes wait for it than it may have (client-output-buffer-limit): they are
   // dropped. It goes with the next sending; the caller sees to QueueSend.
   void CloseOverOutputLimit(Session& session);
-  // A replica has said something that is answered, for which its stream has no place. In Redis's
-  // words.
-  void CloseRogueReplica(Session& session);
+  // A replica has said something that is answered, by `error` if that is not empty; its stream has
+  // no place for it. In Redis's words.
+  void CloseRogueReplica(Session& session, std::string_view error = {});
   const OutputLimit& OutputLimitOf(const Session& session) const;
   void CheckOutputLimit(Session& session);
   // How much of what it has sent may wait. Before its login that is little, so that strangers

@@ -211,6 +211,9 @@ TEST_F(SessionKindTest, AReplicaIsAnsweredNothing) {
   EXPECT_THAT(server().log(), Contains(HasSubstr("Replica generated a reply to command 'ping', "
                                                  "disconnecting it: id=")));
   EXPECT_THAT(server().log(), Contains(HasSubstr("to command 'get', disconnecting it: id=")));
+  EXPECT_THAT(server().log(),
+              Contains(HasSubstr("== CRITICAL == This master is sending an error to its replica: "
+                                 "'unknown command 'no-such-command'")));
 }
 
 TEST_F(SessionKindTest, AReplicaTouchesNoKeys) {
