@@ -135,12 +135,12 @@ void Shutdown(CommandCall& call) {
 }
 
 // MULTI and scripts may not: a monitor's stream would stand inside their answer. A client that is a
-// monitor already is not answered, as in Redis.
+// monitor already is not answered, as in Redis, nor is a replica.
 void Monitor(CommandCall& call) {
   if (!call.may_block()) {
     return call.reply.Error("ERR MONITOR isn't allowed for DENY BLOCKING client");
   }
-  if (call.client.conditions & kMonitor) return;
+  if (call.client.conditions & (kMonitor | kReplicates)) return;
   call.part<Monitors>().Add(call.client);
   call.reply.Ok();
 }

@@ -21,6 +21,7 @@
 #include "server/config/follow_state.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/engine/client_lines.h"
+#include "server/following/failover.h"
 #include "server/following/following.h"
 #include "server/replication/replicas.h"
 
@@ -35,7 +36,12 @@ bool IsStreamThere(CommandCall& call) {
   return !state.is_on || state.is_link_up;
 }
 
+// A master that hands over is about to have no stream of its own.
 bool HasStream(CommandCall& call) {
+  if (call.part<Failover>().state() != Failover::State::kNone) {
+    call.reply.Error("NOMASTERLINK Can't SYNC while failing over");
+    return false;
+  }
   if (IsStreamThere(call)) return true;
   call.reply.Error("NOMASTERLINK Can't SYNC while not connected with my master");
   return false;
@@ -55,13 +61,17 @@ bool SetPort(CommandCall& call, std::string_view value) {
   return true;
 }
 
+// Values that are kept, or cost work by their length, have a bound.
+bool IsTooLong(CommandCall& call, std::string_view name, std::string_view value) {
+  constexpr size_t kValueBytesMax = 255;
+  if (value.size() <= kValueBytesMax) return false;
+  call.reply.Error(Concat("ERR REPLCONF ", name,
+                          " provided by replica instance is too long: ", value.size(), " bytes"));
+  return true;
+}
+
 bool SetAddress(CommandCall& call, std::string_view value) {
-  constexpr size_t kAddressBytesMax = 255;
-  if (value.size() > kAddressBytesMax) {
-    call.reply.Error(Concat("ERR REPLCONF ip-address provided by replica instance is too long: ",
-                            value.size(), " bytes"));
-    return false;
-  }
+  if (IsTooLong(call, "ip-address", value)) return false;
   IntroducedBy(call).address = value;
   return true;
 }
@@ -78,13 +88,16 @@ bool SetAbility(CommandCall& call, std::string_view value) {
 bool SetImageAlone(CommandCall& call, std::string_view value) {
   const std::optional<int64_t> alone = ParseInt64(value);
   if (!alone) return call.reply.Error(kNoInteger), false;
-  IntroducedBy(call).wants_image_alone = *alone != 0;
+  if (*alone < 0 || *alone > 1)
+    return call.reply.Error("ERR value is out of range, value must between 0 and 1"), false;
+  IntroducedBy(call).wants_image_alone = *alone == 1;
   return true;
 }
 
 // The parts of the data that it wants, for redis-cli --functions-rdb: words as in a configuration
 // file, of which there is one. No word: nothing.
 bool SetFilter(CommandCall& call, std::string_view value) {
+  if (IsTooLong(call, "rdb-filter-only", value)) return false;
   std::vector<std::string> words;
   if (!SplitWords(value, words)) {
     call.reply.Error("ERR Missing rdb-filter-only values");
@@ -124,14 +137,14 @@ constexpr struct {
 };
 
 // ACK `offset` [FACK `offset`]. No answer follows, whoever sends it. The second is 7.2's, from a
-// replica with a log: so much it has on disk. Other words are passed over.
-void Acknowledge(CommandCall& call) {
+// replica with a log: so much it has on disk. Other words are passed over. `words`: from ACK on.
+void Acknowledge(CommandCall& call, Args words) {
   if (call.client.kind != SessionKind::kReplica) return;
-  const std::optional<int64_t> acked = ParseInt64(call.args[2]);
+  const std::optional<int64_t> acked = ParseInt64(words[1]);
   if (!acked) return;
   call.part<Replicas>().Acknowledged(call.client, *acked);
-  if (call.args.size() < 5 || !IsWord(call.args[3], "FACK")) return;
-  const std::optional<int64_t> synced = ParseInt64(call.args[4]);
+  if (words.size() < 4 || !IsWord(words[2], "FACK")) return;
+  const std::optional<int64_t> synced = ParseInt64(words[3]);
   if (synced) call.part<Replicas>().AcknowledgedDisk(call.client, *synced);
 }
 
@@ -140,7 +153,7 @@ void ReplConf(CommandCall& call) {
   if (call.args.size() % 2 == 0) return call.reply.Error(ErrorText(ErrorCode::kSyntax));
   for (size_t i = 1; i < call.args.size(); i += 2) {
     const std::string_view word = call.args[i];
-    if (i == 1 && IsWord(word, "ACK")) return Acknowledge(call);
+    if (IsWord(word, "ACK")) return Acknowledge(call, call.args.subspan(i));
     if (IsWord(word, "GETACK")) return;  // of a master, of which this server has none
     const auto* const found = std::ranges::find_if(
         kConfWords, [word](const auto& row) { return IsWord(word, row.word); });
@@ -153,9 +166,14 @@ void ReplConf(CommandCall& call) {
 
 // --- PSYNC, SYNC
 
+// It has a stream, or is one, or is shown commands, which may not stand inside one.
+bool IsNoClient(const CommandCall& call) {
+  return call.client.kind != SessionKind::kClient || (call.client.conditions & kMonitor);
+}
+
 // Whether a stream can begin here: nothing may stand before it.
 bool MaySync(CommandCall& call) {
-  if (call.client.kind != SessionKind::kClient) return false;  // it has one, or is one
+  if (!HasStream(call)) return false;
   if (call.client.sink != &call.client.writer) {
     call.reply.Error("ERR a session inside the server's program cannot become a replica");
     return false;
@@ -172,8 +190,9 @@ bool MaySync(CommandCall& call) {
 
 std::string_view SafeId(std::string_view id) { return ReplicationId::Of(id) ? id : "no id"; }
 
-// A master that hands over to this replica says so (FAILOVER). False: it has been refused.
-bool TakeOver(CommandCall& call) {
+// A master that hands over to this replica says so (FAILOVER). False: it has been refused, and this
+// server stays what it is.
+bool TakeOver(CommandCall& call, const std::optional<int64_t>& offset) {
   Following& following = call.part<Following>();
   Host& host = call.part<Host>();
   host.Log(LogLevel::kWarning,
@@ -182,24 +201,26 @@ bool TakeOver(CommandCall& call) {
     return call.reply.Error("ERR PSYNC FAILOVER can't be sent to a master."), false;
   if (!IsSameInAnyCase(call.args[1], call.part<Replicas>().ids().id().text()))
     return call.reply.Error("ERR PSYNC FAILOVER replid must match my replid."), false;
+  if (!offset) return call.reply.Error(kNoInteger), false;
   following.BeMaster();
   host.Log(LogLevel::kNotice, Concat("MASTER MODE enabled (failover request from '",
                                      call.part<ClientLines>().Describe(call.client, {}), "')"));
   return true;
 }
 
+// What is refused, and as what, has Redis's order.
 void PSync(CommandCall& call) {
-  if (!MaySync(call)) return;
-  const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
+  if (IsNoClient(call)) return;
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);
-  if (takes_over && !offset) return call.reply.Error(kNoInteger);
-  if (takes_over ? !TakeOver(call) : !HasStream(call)) return;
+  const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
+  if (takes_over && !TakeOver(call, offset)) return;
+  if (!MaySync(call)) return;
   if (!offset) return call.reply.Error(kNoInteger);
   call.part<Replicas>().Sync(call.client, call.args[1], *offset);
 }
 
 void Sync(CommandCall& call) {
-  if (MaySync(call) && HasStream(call)) call.part<Replicas>().SyncSilently(call.client);
+  if (!IsNoClient(call) && MaySync(call)) call.part<Replicas>().SyncSilently(call.client);
 }
 
 constexpr CommandRow kSyncRows[] = {

@@ -137,6 +137,36 @@ TEST_F(ReplicasTest, RefusesWordsAsRedis) {
             "-ERR value is not an integer or out of range");
   EXPECT_EQ(replica.Run({"PSYNC", "?", "x"}).ToText(),
             "-ERR value is not an integer or out of range");
+  EXPECT_EQ(replica.Run({"PSYNC", "?", "x", "FAILOVER"}).ToText(),
+            "-ERR PSYNC FAILOVER can't be sent to a master.");
+  EXPECT_EQ(replica.Run({"REPLCONF", "rdb-only", "2"}).ToText(),
+            "-ERR value is out of range, value must between 0 and 1");
+}
+
+TEST_F(ReplicasTest, AcknowledgesBehindOtherWords) {
+  TestClient& replica = OnlineReplica();
+  Run({"SET", "k", "v"});
+  const std::string offset = std::to_string(end());
+  replica.SendBytes(Request({"REPLCONF", "capa", "eof", "ACK", offset, "FACK", offset}));
+  server().Settle();
+  EXPECT_FALSE(replica.closed());
+  EXPECT_THAT(Field("slave0"), HasSubstr("offset=" + offset + ","));
+}
+
+// What it is shown would stand inside the stream.
+TEST_F(ReplicasTest, AMonitorIsNoReplica) {
+  TestClient& monitor = Connect();
+  monitor.Run({"MONITOR"});
+  EXPECT_EQ(Sync(monitor), "");
+  monitor.SendBytes(Request({"SYNC"}));
+  EXPECT_EQ(Sent(monitor), "");
+  EXPECT_EQ(Field("connected_slaves"), "0");
+  TestClient& replica = OnlineReplica();
+  replica.SendBytes(Request({"MONITOR"}));
+  EXPECT_EQ(Sent(replica), "");
+  EXPECT_FALSE(replica.closed());
+  Run({"GET", "k"});
+  EXPECT_EQ(Sent(replica), "");
 }
 
 TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
@@ -361,6 +391,8 @@ TEST_F(ReplicasTest, RefusesPartsAsRedis) {
             "-ERR Missing rdb-filter-only values");
   EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "functions keys"}).ToText(),
             "-ERR Unsupported rdb-filter-only option: keys");
+  EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", std::string(256, ' ')}).ToText(),
+            "-ERR REPLCONF rdb-filter-only provided by replica instance is too long: 256 bytes");
   EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "functions"}).ToText(), "+OK");
   EXPECT_EQ(replica.Run({"PSYNC", "?", "-1"}).ToText(),
             "-ERR Filtered replica requires EOF capability");
