@@ -46,6 +46,8 @@ class Replicas final {
  public:
   // So much of an image or the stream lies in a replica's output.
   static constexpr size_t kAheadBytes = 256 * 1024;
+  // So many images are read at a time, each by all that share it; for another one replicas wait.
+  static constexpr size_t kImagesMax = 4;
 
   // The parts that they work with; all of them outlive the replicas.
   struct Uses {
@@ -206,6 +208,7 @@ class Replicas final {
   static bool AwaitsImage(const Replica& replica, const ImageKind& kind) {
     return replica.phase == ReplicaPhase::kWaits && replica.sync == 0 && KindFor(replica) == kind;
   }
+  bool MayBeginSync() const;
   void BeginSync(const ImageKind& kind);
   void BeginSyncIfDue(const ImageKind& kind);
   void BeginDueSyncs();

@@ -25,9 +25,20 @@ void Replicas::BeginDueSyncs() {
   for (const ImageKind& kind : kinds) BeginSyncIfDue(kind);
 }
 
+// A replica that reads slowly keeps its image, which may be as large as all data.
+bool Replicas::MayBeginSync() const {
+  std::vector<uint64_t> read;
+  ForEach([&read](const Session&, const Replica& replica) {
+    if (replica.image && std::ranges::find(read, replica.sync) == read.end())
+      read.push_back(replica.sync);
+  });
+  return read.size() < kImagesMax;
+}
+
 // All that wait are given an image together, when the first of them has waited long enough for
 // others.
 void Replicas::BeginSyncIfDue(const ImageKind& kind) {
+  if (!MayBeginSync()) return;
   const Settings& settings = on_.config.settings();
   int64_t waiting = 0;
   int64_t longest_ms = -1;

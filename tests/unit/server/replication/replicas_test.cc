@@ -169,6 +169,24 @@ TEST_F(ReplicasTest, AMonitorIsNoReplica) {
   EXPECT_EQ(Sent(replica), "");
 }
 
+// They keep what may be as large as all data; the one that comes behind them waits.
+TEST_F(ReplicasTest, SoManyImagesAreReadAtATime) {
+  Run({"SET", "k", std::string(2 << 20, 'x')});
+  std::vector<TestClient*> slow;
+  for (size_t i = 0; i < Replicas::kImagesMax; ++i) {
+    slow.push_back(&NewReplica());
+    slow.back()->set_reading(false);
+    Sync(*slow.back());
+  }
+  TestClient& late = NewReplica();
+  EXPECT_EQ(Sync(late), "");
+  AdvanceTime(1'000);
+  EXPECT_EQ(Sent(late), "\n");
+  slow[0]->Disconnect();
+  AdvanceTime(1'000);
+  EXPECT_THAT(Sent(late), HasSubstr("+FULLRESYNC"));
+}
+
 TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
   TestClient& replica = OnlineReplica();
   Acknowledge(replica, INT64_MAX);
