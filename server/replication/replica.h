@@ -38,7 +38,7 @@ struct Replica final : SessionState {
 
   // --- how it is served
   ReplicaPhase phase = ReplicaPhase::kWaits;
-  bool is_silent = false;  // it came by SYNC: it acknowledges nothing
+  bool is_silent = false;  // it came by SYNC: it acknowledges no offsets
   int64_t since_ms = 0;    // in this phase; kTakesImage: since it last took something
   uint64_t sync = 0;       // the image that it waits for or takes; 0: none was asked for yet
   std::unique_ptr<SpoolReader> image;

@@ -84,7 +84,7 @@ void Replicas::ImageBegun(uint64_t sync) {
       Say(session, Concat("+FULLRESYNC ", ids_.id().text(), " ", end,
                           replica.is_sluice ? reading : std::string_view(), "\r\n"));
     }
-    if (replica.takes_eof && !replica.is_silent && on_.config.settings().repl_diskless_sync)
+    if (replica.takes_eof && on_.config.settings().repl_diskless_sync)
       replica.end_mark = NewId(on_.host).text();
     replica.place.emplace(*stream_.backlog(), end + 1);
     SetPhase(replica, ReplicaPhase::kTakesImage);

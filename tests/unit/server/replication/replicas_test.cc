@@ -169,6 +169,17 @@ TEST_F(ReplicasTest, AMonitorIsNoReplica) {
   EXPECT_EQ(Sent(replica), "");
 }
 
+// redis-cli --rdb and --replica.
+TEST_F(ReplicasTest, OneThatKnowsNoOffsetsTakesAnImageWithoutALengthToo) {
+  TestClient& replica = NewReplica();
+  replica.SendBytes(Request({"SYNC"}));
+  EXPECT_THAT(Sent(replica), StartsWith("$EOF:"));
+  Run({"SET", "k", "v"});
+  EXPECT_EQ(Sent(replica), "");
+  Acknowledge(replica, 0);
+  EXPECT_THAT(Sent(replica), HasSubstr(Request({"SET", "k", "v"})));
+}
+
 // They keep what may be as large as all data; the one that comes behind them waits.
 TEST_F(ReplicasTest, SoManyImagesAreReadAtATime) {
   Run({"SET", "k", std::string(2 << 20, 'x')});
