@@ -141,7 +141,7 @@ void Replicas::Acknowledged(Session& session, int64_t offset) {
     Log(LogLevel::kNotice,
         Concat("Synchronization with replica ", AddressOf(session), " succeeded"));
   }
-  ForgetWhatAllHave();
+  has_acks_ = true;
 }
 
 void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {

@@ -255,6 +255,7 @@ class Replicas final {
   bool is_quiet_ = false;
   bool is_ending_ = false;
   bool wants_acks_ = false;
+  bool has_acks_ = false;    // some were told in this turn
   bool wants_sync_ = false;  // one came that may have its image at once
 };
 

@@ -106,6 +106,7 @@ void Replicas::BeginWantedSync() {
 void Replicas::FeedAll() {
   if (wants_sync_ && !on_.effects.in_command()) BeginWantedSync();
   if (!stream_.is_open()) return;
+  if (std::exchange(has_acks_, false)) ForgetWhatAllHave();
   if (std::exchange(wants_acks_, false) && !replicas_.empty()) AskForAcks();
   TakeFromStream();
   TellTimeIfDue();

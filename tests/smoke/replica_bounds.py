@@ -135,6 +135,15 @@ def test_it_acknowledges_what_was_not_sent():
         assert int(owner.call("WAIT", "1", "50")[1]) == 0
         replica.acknowledge(offset_of(owner))
         assert int(owner.call("WAIT", "1", "20000")[1]) == 1
+        others = [Replica(server) for _ in range(30)]
+        for other in others:
+            other.follow()
+        flood = wire.encode([b"REPLCONF", b"ACK", str(2**63 - 1).encode()]) * 1000
+        for _ in range(10):
+            for other in others:
+                other.link.send(flood)
+        assert owner.call("PING") == ("+", b"PONG")
+        check_turns(owner)
 
 
 def test_it_sends_commands_on_the_link():
