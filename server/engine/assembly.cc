@@ -74,11 +74,11 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
       waiters(ForWaiters(), hash_keys),
       scripts(ForScripts(), hash_keys),
       limit_waiters(ForLimitWaiters(), hash_keys),
-      facts(options, run_id, clock.now().ms(), keyspace, clients, wheel, ForMemoryAccounts()),
       key_listeners(flags),
       snapshots(ForSnapshots()),
       log(ForLog()),
-      replicas(ForReplicas()) {
+      replicas(ForReplicas()),
+      facts(options, run_id, clock.now().ms(), keyspace, clients, wheel, ForMemoryAccounts()) {
   if (options.movable_clock) {
     time_control =
         std::make_unique<TimeControl>(TimeControl::Uses{.movable = *options.movable_clock,

@@ -160,12 +160,12 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   ScriptEngine scripts;
   LimitService limits;
   LimitWaiters limit_waiters;
-  Facts facts;
   Defragmenter defragmenter{parts, timers};
   KeyListeners key_listeners;
   Snapshots snapshots;
   LogService log;
   Replicas replicas;
+  Facts facts;
   FullSyncLoader full_sync_loader{ForFullSyncs()};
   MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
   Following following{ForFollowing()};

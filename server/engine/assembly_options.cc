@@ -105,9 +105,7 @@ void Assembly::MemoryOptionsChanged() {
   client_bytes_max = ClientBytesMax(settings());
   clients.SetAccounting(settings().maxmemory != 0 || settings().maxmemory_clients != "0");
   memory_limit.Configure();
-  if (memory_limit.is_set()) {
-    memory_limit.BeginTurn(facts.MemoryBesideKeys() + clients.evictable_bytes());
-  }
+  if (memory_limit.is_set()) memory_limit.BeginTurn(facts.CountedBesideKeys());
 }
 
 void Assembly::MaxMemoryChanged() {

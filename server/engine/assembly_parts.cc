@@ -143,6 +143,7 @@ MemoryAccounts::Owners Assembly::ForMemoryAccounts() {
       .waiters = waiters,
       .slow_log = slow_log,
       .wheel = wheel,
+      .replicas = replicas,
   };
 }
 

@@ -40,6 +40,10 @@ class Facts {
   size_t UsedMemory() const { return SharedMemory() + clients_.MemoryBytes(); }
   const MemoryAccounts& accounts() const { return accounts_; }  // of all else
   size_t MemoryBesideKeys() const { return accounts_.Total(); }
+  // What eviction has to make up for beside keys, while maxmemory is set.
+  size_t CountedBesideKeys() const {
+    return accounts_.Total() - accounts_.NotForEviction() + clients_.evictable_bytes();
+  }
   size_t memory_peak() const { return memory_peak_; }  // of samples taken once a second
   size_t startup_memory() const { return startup_memory_; }
   size_t timers() const { return wheel_.size(); }

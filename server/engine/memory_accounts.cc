@@ -8,6 +8,7 @@
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/slow_log.h"
+#include "server/replication/replicas.h"
 #include "server/waiting/waiters.h"
 #include "storage/time/timer_wheel.h"
 
@@ -25,6 +26,7 @@ std::span<const MemoryAccounts::Row> MemoryAccounts::Rows() {
       {"waiters", [](const Owners& of) { return of.waiters.MemoryBytes(); }},
       {"slowlog", [](const Owners& of) { return of.slow_log.MemoryBytes(); }},
       {"timers", [](const Owners& of) { return of.wheel.memory_bytes(); }},
+      {"replication.buffers", [](const Owners& of) { return of.replicas.memory(); }},
   };
   return kRows;
 }
@@ -34,5 +36,7 @@ size_t MemoryAccounts::Total() const {
   for (const Row& row : Rows()) bytes += Of(row);
   return bytes;
 }
+
+size_t MemoryAccounts::NotForEviction() const { return owners_.replicas.memory_beyond_backlog(); }
 
 }  // namespace sluice

@@ -11,6 +11,7 @@ namespace sluice {
 
 class LockService;
 class PubSub;
+class Replicas;
 class RequestIds;
 class ScriptEngine;
 class SlowLog;
@@ -32,6 +33,7 @@ class MemoryAccounts {
     const Waiters& waiters;
     const SlowLog& slow_log;
     const TimerWheel& wheel;
+    const Replicas& replicas;
   };
   struct Row {
     std::string_view name;  // as MEMORY STATS calls it
@@ -43,6 +45,9 @@ class MemoryAccounts {
   static std::span<const Row> Rows();
   size_t Of(const Row& row) const { return row.bytes(owners_); }
   size_t Total() const;
+  // Of that, what eviction is not to make up for: as it tells replicas of each key, what waits for
+  // a slow one would grow by it.
+  size_t NotForEviction() const;
 
  private:
   const Owners owners_;

@@ -148,7 +148,7 @@ bool TurnLoop::RunTurn() {
 void TurnLoop::BeginMemory() {
   if (!on_.memory_limit.is_set()) [[likely]]
     return;
-  on_.memory_limit.BeginTurn(on_.facts.MemoryBesideKeys() + on_.clients.evictable_bytes());
+  on_.memory_limit.BeginTurn(on_.facts.CountedBesideKeys());
 }
 
 // As Redis: however little was asked for, some 128 KB are needed to be able to talk. A client that

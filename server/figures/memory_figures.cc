@@ -56,6 +56,9 @@ FigureValue ClientBytes(From from) {
   const Clients& clients = from.Get<Clients>();
   return clients.MemoryBytes() - clients.ReplicaBytes();
 }
+FigureValue NotForEviction(From from) {
+  return from.Get<Clients>().uncounted_bytes() + from.Get<Replicas>().memory_beyond_backlog();
+}
 FigureValue Overhead(From from) { return from.used_memory() - from.dataset(); }
 
 constexpr std::string_view kForPeople = "the same for people";
@@ -124,10 +127,14 @@ constexpr Figure kMemoryFigures[] = {
      Ratio<kResident, kUsedMemory>},
     {"mem_fragmentation_bytes", "bytes", "their difference", Difference<kResident, kUsedMemory>},
     {"mem_not_counted_for_evict", "bytes",
-     "what waits for replicas; counted while maxmemory is set", Of<&Clients::uncounted_bytes>},
-    {"mem_replication_backlog", "bytes", "the stream to replicas, as it is kept",
+     "what waits for slow replicas; their outputs count while maxmemory is set", NotForEviction},
+    {"mem_replication_backlog", "bytes", "the stream to replicas, up to repl-backlog-size",
+     [](From from) {
+       const Replicas& replicas = from.Get<Replicas>();
+       return replicas.memory() - replicas.memory_beyond_backlog();
+     }},
+    {"mem_total_replication_buffers", "bytes", "the same, with what slow replicas lack",
      Of<&Replicas::memory>},
-    {"mem_total_replication_buffers", "bytes", "the same", Of<&Replicas::memory>},
     {"mem_clients_slaves", "bytes", "replicas and their buffers", Of<&Clients::ReplicaBytes>},
     {"mem_clients_normal", "bytes", "clients and their buffers", ClientBytes},
     {"mem_cluster_links", "", "0, kept for monitors: there is no cluster", Zero},

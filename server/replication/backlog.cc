@@ -59,6 +59,12 @@ size_t Backlog::memory() const {
   return sizeof(*this) + blocks_.size() * (sizeof(Block) + kBlockBytes);
 }
 
+// Of whole blocks the first and the last may be needed for some bytes.
+size_t Backlog::memory_beyond_size() const {
+  const size_t blocks = size_ / kBlockBytes + 2;
+  return memory() - std::min(memory(), sizeof(*this) + blocks * (sizeof(Block) + kBlockBytes));
+}
+
 uint64_t Backlog::NumberAt(int64_t offset) const {
   const auto behind = std::ranges::upper_bound(blocks_, offset, {}, &Block::begin);
   return first_number_ + static_cast<uint64_t>(behind - blocks_.begin()) - 1;

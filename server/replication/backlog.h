@@ -53,6 +53,8 @@ class Backlog {
   // Frees blocks that are not needed, some at a time, as Append does; true: there are more.
   bool Trim();
   size_t memory() const;
+  // What is kept because readers lack it, or was and goes by and by.
+  size_t memory_beyond_size() const;
   // Walks the blocks: what is wrong, or null.
   const char* Audit() const;
 

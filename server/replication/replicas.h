@@ -178,6 +178,10 @@ class Replicas final {
   const Counts& counts() const { return counts_; }
   void ResetStatistics() { counts_ = {}; }
   size_t memory() const { return stream_.memory(); }
+  // Of that, what is kept for slow replicas alone.
+  size_t memory_beyond_backlog() const {
+    return stream_.backlog() ? stream_.backlog()->memory_beyond_size() : 0;
+  }
 
  private:
   static ReplicationId NewId(Host& host);

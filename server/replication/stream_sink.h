@@ -23,6 +23,7 @@
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects/effects.h"
 #include "storage/log/turn_writer.h"
+#include "storage/memory/heap_bytes.h"
 
 namespace sluice {
 
@@ -64,7 +65,7 @@ class StreamSink final : public EffectSink {
   size_t ready() const { return open_group_at_ == kNoGroup ? bytes_.size() : open_group_at_; }
   // Effects so far that a redis-server does not understand.
   uint64_t effects_for_sluice() const { return effects_for_sluice_; }
-  size_t memory() const { return bytes_.capacity(); }
+  size_t memory() const { return HeapBytes(bytes_); }
 
  private:
   static constexpr size_t kNoGroup = SIZE_MAX;

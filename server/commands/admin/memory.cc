@@ -102,7 +102,7 @@ void Stats(CommandCall& call) {
   const Count first[] = {{"peak.allocated", report.peak},
                          {"total.allocated", report.used},
                          {"startup.allocated", report.startup},
-                         {"replication.backlog", 0},
+                         {"replication.backlog", report.backlog},
                          {"clients.slaves", report.replicas},
                          {"clients.normal", report.clients},
                          {"cluster.links", 0},

@@ -8,6 +8,7 @@
 #include "server/clients/host.h"
 #include "server/engine/facts.h"
 #include "server/engine/script_engine.h"
+#include "server/replication/replicas.h"
 #include "storage/keyspace/keyspace.h"
 
 namespace sluice {
@@ -156,6 +157,8 @@ MemoryReport ReportMemory(const Parts& parts) {
   report.functions = static_cast<int64_t>(functions.code_bytes() + functions.lua_bytes());
   const Clients& clients = parts.Get<Clients>();
   report.replicas = static_cast<int64_t>(clients.ReplicaBytes());
+  const Replicas& stream = parts.Get<Replicas>();
+  report.backlog = static_cast<int64_t>(stream.memory() - stream.memory_beyond_backlog());
   report.clients = static_cast<int64_t>(clients.MemoryBytes()) - report.replicas;
   report.resident = parts.Get<Host>().process().Usage().resident_bytes;
   report.allocator = parts.Get<Host>().process().Allocator();

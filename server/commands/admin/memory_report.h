@@ -35,6 +35,7 @@ struct MemoryReport {
   int64_t startup = 0;
   int64_t clients = 0;  // all but replicas
   int64_t replicas = 0;
+  int64_t backlog = 0;  // of their stream, up to its size
   int64_t scripts = 0;  // texts and Lua
   int64_t functions = 0;
   int64_t overhead = 0;  // all that is no key or value

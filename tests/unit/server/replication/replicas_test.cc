@@ -198,6 +198,28 @@ TEST_F(ReplicasTest, SoManyImagesAreReadAtATime) {
   EXPECT_THAT(Sent(late), HasSubstr("+FULLRESYNC"));
 }
 
+TEST_F(ReplicasTest, MemoryForSlowOnesIsTheirs) {
+  Set("client-output-buffer-limit", "replica 0 0 0");
+  TestClient& replica = OnlineReplica();
+  EXPECT_EQ(Field("mem_not_counted_for_evict"), "0");
+  const int64_t before = std::stoll(Field("used_memory"));
+  replica.set_reading(false);
+  for (int i = 0; i < 80; ++i) Run({"SET", "k", std::string(100'000, 'x')});
+  const int64_t kept = std::stoll(Field("mem_total_replication_buffers"));
+  const int64_t backlog = std::stoll(Field("mem_replication_backlog"));
+  EXPECT_GT(kept, 7 << 20);
+  EXPECT_NEAR(backlog, 1 << 20, 256 << 10);  // with the bytes of a turn
+  EXPECT_EQ(std::stoll(Field("mem_not_counted_for_evict")), kept - backlog);
+  EXPECT_GE(std::stoll(Field("used_memory")) - before, kept);
+  // What is kept for it costs no keys, and the backlog itself counts.
+  Set("maxmemory-policy", "allkeys-lru");
+  Set("maxmemory", "4mb");
+  EXPECT_EQ(Run({"EXISTS", "k"}).ToText(), ":1");
+  Set("maxmemory", "1mb");
+  AdvanceTime(10);
+  EXPECT_EQ(Run({"EXISTS", "k"}).ToText(), ":0");
+}
+
 TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
   TestClient& replica = OnlineReplica();
   Acknowledge(replica, INT64_MAX);
