@@ -21,9 +21,14 @@ FigureValue Kilobytes(uint64_t bytes) {
   return FigureValue::Fixed(static_cast<double>(bytes) / 1024, 2);
 }
 // The "instantaneous" fields are per second, over the last seconds.
-template <auto count>
+template <auto... counts>
 FigureValue KilobytesPerSecond(From from) {
-  return Kilobytes(from.Get<Rates>().per_second().*count);
+  return Kilobytes(((from.Get<Rates>().per_second().*counts) + ...));
+}
+
+template <auto... counts>
+FigureValue SumOf(From from) {
+  return ((from.Get<Statistics>().*counts) + ...);
 }
 
 constexpr int64_t kNanosPerMilli = 1'000'000;
@@ -56,18 +61,20 @@ constexpr Figure kStatisticsFigures[] = {
      Counter("redis_commands_processed", "Commands that were run."), Plot::kCommands},
     {"instantaneous_ops_per_sec", "1/s", "commands, over the last seconds",
      Of<&Rates::per_second, &Rates::Counts::commands>},
-    {"total_net_input_bytes", "bytes", "from clients", Of<&Statistics::bytes_in>,
-     Counter("redis_net_input_bytes", "Bytes read from clients.")},
-    {"total_net_output_bytes", "bytes", "to clients", Of<&Statistics::bytes_out>,
-     Counter("redis_net_output_bytes", "Bytes sent to clients.")},
+    {"total_net_input_bytes", "bytes", "from clients and a master",
+     SumOf<&Statistics::bytes_in, &Statistics::bytes_from_master>,
+     Counter("redis_net_input_bytes", "Bytes read.")},
+    {"total_net_output_bytes", "bytes", "to clients and replicas",
+     SumOf<&Statistics::bytes_out, &Statistics::bytes_to_replicas>,
+     Counter("redis_net_output_bytes", "Bytes sent.")},
     {"total_net_repl_input_bytes", "bytes", "from a master", Of<&Statistics::bytes_from_master>,
      Counter("sluice_replication_input_bytes", "Bytes read from a master.")},
     {"total_net_repl_output_bytes", "bytes", "to replicas", Of<&Statistics::bytes_to_replicas>,
      Counter("sluice_replication_output_bytes", "Bytes sent to replicas.")},
-    {"instantaneous_input_kbps", "KB/s", "from clients, over the last seconds",
-     KilobytesPerSecond<&Rates::Counts::bytes_in>},
-    {"instantaneous_output_kbps", "KB/s", "to clients",
-     KilobytesPerSecond<&Rates::Counts::bytes_out>},
+    {"instantaneous_input_kbps", "KB/s", "from clients and a master, over the last seconds",
+     KilobytesPerSecond<&Rates::Counts::bytes_in, &Rates::Counts::bytes_from_master>},
+    {"instantaneous_output_kbps", "KB/s", "to clients and replicas",
+     KilobytesPerSecond<&Rates::Counts::bytes_out, &Rates::Counts::bytes_to_replicas>},
     {"instantaneous_input_repl_kbps", "KB/s", "from a master",
      KilobytesPerSecond<&Rates::Counts::bytes_from_master>},
     {"instantaneous_output_repl_kbps", "KB/s", "to replicas",

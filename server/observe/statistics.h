@@ -26,7 +26,7 @@ struct Statistics {
   uint64_t commands = 0;
   uint64_t connections = 0;
   uint64_t rejected_connections = 0;
-  uint64_t bytes_in = 0;  // of clients; links between servers are apart, as in Redis
+  uint64_t bytes_in = 0;  // of clients; links between servers are apart
   uint64_t bytes_out = 0;
   uint64_t bytes_from_master = 0;
   uint64_t bytes_to_replicas = 0;

@@ -232,6 +232,8 @@ def test_ten_at_rest():
         memory = info(owner, "memory")
         kept = int(memory[b"mem_total_replication_buffers"]) + int(memory[b"mem_clients_slaves"])
         assert kept <= BACKLOG + 10 * A_REPLICA, kept
+        sent = info(owner, "stats")
+        assert int(sent[b"total_net_output_bytes"]) > int(sent[b"total_net_repl_output_bytes"]) > 200_000_000, sent
 
 
 def test_ten_that_never_read():
