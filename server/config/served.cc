@@ -301,8 +301,6 @@ constexpr Option kServedOptions[] = {
     Served("replica-priority", &S::replica_priority, Int(0, kIntMax),
            "which replica Sentinel promotes first: that with the lowest number; 0: never this one")
         .Alias("slave-priority"),
-    Served("replica-announced", &S::replica_announced, kYesNo,
-           "whether INFO tells a Sentinel to name this replica to clients"),
     Served("replica-lazy-flush", &S::replica_lazy_flush, kYesNo,
            "before a full sync the old data are freed in slices, however few they are")
         .Alias("slave-lazy-flush"),
@@ -324,6 +322,8 @@ constexpr Option kServedOptions[] = {
     Served("replica-announce-port", &S::replica_announce_port, Int(0, 65535),
            "the port, likewise; 0: its own")
         .Alias("slave-announce-port"),
+    Served("replica-announced", &S::replica_announced, kYesNo,
+           "a Sentinel may name this replica to those that ask for replicas"),
     Served("bind-source-addr", &S::bind_source_addr, kAnyText,
            "the address that its links come from; empty: the system chooses"),
     Served("tls-replication", &S::tls_replication, kYesNo, "the link to its master is TLS"),

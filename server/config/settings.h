@@ -163,7 +163,6 @@ struct Settings {
   bool replica_lazy_flush = false;
   bool replica_ignore_maxmemory = true;
   int64_t replica_priority = 100;
-  bool replica_announced = true;
   // of a replica
   struct Master {
     std::string host;  // empty: it follows nobody
@@ -177,6 +176,7 @@ struct Settings {
   bool replica_serve_stale_data = true;
   std::string replica_announce_ip;
   int64_t replica_announce_port = 0;
+  bool replica_announced = true;
   std::string bind_source_addr;
   bool tls_replication = false;
   std::string tls_client_cert_file;  // empty: the server's own, with its key
