@@ -9,7 +9,7 @@ readonly build_packages=(g++ cmake ninja-build ccache pkg-config
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl valgrind
   redis-server redis-tools faketime python3 python3-redis ruby ruby-redis curl iproute2 procps
   python3-rq python3-celery ruby-sidekiq
-  prometheus prometheus-redis-exporter chromium chromium-driver
+  prometheus prometheus-redis-exporter chromium chromium-driver haproxy nutcracker nginx-light libnginx-mod-stream
   python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy
   python3-flask python3-django ruby-rspec ruby-minitest ruby-rack ruby-connection-pool python3-pip)
 readonly clang_packages=(clang libclang-rt-14-dev)
