@@ -97,7 +97,7 @@ void ReadPermitsOf(ArgReader& args, LockShape& shape) {
 // Checks the whole, too: without LEASE and SESSION a crash of the client would hold the lock for
 // ever, so that is an error. NOTIFY is a push, which RESP2 has not.
 void ReadAcquireOptions(CommandCall& call, ArgReader& args, AcquireOptions& options) {
-  ReadOptionsOnce(args, kLockOptionsOptions, options);
+  ReadOptionsOnce<kLockOptionsOptions>(args, options);
   if (args.failed()) return;
   if (options.terms.lease_ms == 0 && !options.session) {
     args.Fail("ERR a lock needs a LEASE or a SESSION");

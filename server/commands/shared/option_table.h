@@ -13,11 +13,16 @@
 // Redis. If an option comes twice, the last one counts, unless ReadOptionsOnce is asked.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
+#include "absl/base/attributes.h"
+#include "protocol/text/same_bytes.h"
 #include "server/dispatch/arg_reader.h"
 
 namespace sluice {
@@ -72,13 +77,54 @@ bool TakeOption(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
   return true;
 }
 
+namespace option_table {
+
+// `find` gives the row of the option that comes, or null.
+template <typename Options, typename Find>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Read(ArgReader& args, Options& options, Find find) {
+  while (args.more()) {
+    const OptionRow<Options>* const row = find(args, options);
+    if (!row) return args.Fail(ErrorCode::kSyntax);
+    args.Skip();
+    row->read(args, options);
+  }
+}
+
+template <typename Options, size_t kRows, typename Find>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ReadOnce(ArgReader& args,
+                                                  const OptionRow<Options> (&rows)[kRows],
+                                                  Options& options, Find find) {
+  static_assert(kRows <= 32);
+  uint32_t seen = 0;  // a bit for each row
+  while (args.more()) {
+    const OptionRow<Options>* const row = find(args, options);
+    const uint32_t bit = row ? uint32_t{1} << (row - rows) : 0;
+    if (!row || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
+    seen |= bit;
+    args.Skip();
+    row->read(args, options);
+  }
+}
+
+}  // namespace option_table
+
 // Takes options to the end of the arguments.
 template <typename Options, size_t kRows>
 void ReadOptions(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
                  std::type_identity_t<Options>& options) {
-  while (args.more()) {
-    if (!TakeOption(args, rows, options)) args.Fail(ErrorCode::kSyntax);
-  }
+  option_table::Read(args, options, [&rows](const ArgReader& words, const Options& before) {
+    return FindOption(words, rows, before);
+  });
+}
+
+// As ReadOptions, where no option may come twice.
+template <typename Options, size_t kRows>
+void ReadOptionsOnce(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
+                     std::type_identity_t<Options>& options) {
+  option_table::ReadOnce(args, rows, options,
+                         [&rows](const ArgReader& words, const Options& before) {
+                           return FindOption(words, rows, before);
+                         });
 }
 
 // For who only looks where options stand, as finders of keys do: `see` is told each row that comes
@@ -94,20 +140,62 @@ void SeeOptions(ArgReader args, const OptionRow<Options> (&rows)[kRows],
   }
 }
 
-// As ReadOptions, where no option may come twice.
-template <typename Options, size_t kRows>
-void ReadOptionsOnce(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
-                     std::type_identity_t<Options>& options) {
-  static_assert(kRows <= 32);
-  uint32_t seen = 0;  // a bit for each row
-  while (args.more()) {
-    const OptionRow<Options>* const row = FindOption(args, rows, options);
-    const uint32_t bit = row ? uint32_t{1} << (row - rows) : 0;
-    if (!row || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
-    seen |= bit;
-    args.Skip();
-    row->read(args, options);
-  }
+// --- the same for the hottest commands
+//
+//   ReadOptions<kSetOptions>(args, options);
+//
+// The compiler knows the table, and makes of each row's word a comparison with a number.
+
+namespace option_table {
+
+// The letters of a word in capitals, as ShortNumber. Of bytes that are no letters none becomes one:
+// a letter differs from its capital in one bit, which is cleared.
+constexpr uint64_t CapitalsOf(std::string_view word) {
+  constexpr uint64_t kNoCaseBits = 0xdfdfdfdfdfdfdfdf;
+  return ShortNumber(word) & kNoCaseBits;
+}
+
+constexpr bool AreCapitals(std::string_view word) {
+  return std::ranges::all_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+}
+
+template <const auto& kRows, size_t kAt, typename Options>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool IsOption(const ArgReader& args, uint64_t capitals,
+                                                  const Options& options) {
+  constexpr const OptionRow<Options>& kRow = kRows[kAt];
+  static_assert(AreCapitals(kRow.word));
+  constexpr uint64_t kCapitals = CapitalsOf(kRow.word);
+  const std::string_view word = args.Peek();
+  if (capitals != kCapitals || word.size() != kRow.word.size()) return false;
+  if (kRow.word.size() > kShortBytes && !IsWord(word, kRow.word)) return false;
+  if (args.left() <= kRow.values) return false;
+  if constexpr (kRow.known != nullptr) return kRow.known(options);
+  return true;
+}
+
+// Requires: an argument comes.
+template <const auto& kRows, typename Options>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const OptionRow<Options>* Find(const ArgReader& args,
+                                                                   const Options& options) {
+  const uint64_t capitals = CapitalsOf(args.Peek());
+  const OptionRow<Options>* found = nullptr;
+  const auto find = [&]<size_t... kAt>(std::index_sequence<kAt...>) {
+    ((IsOption<kRows, kAt>(args, capitals, options) && (found = &kRows[kAt])) || ...);
+  };
+  find(std::make_index_sequence<std::size(kRows)>());
+  return found;
+}
+
+}  // namespace option_table
+
+template <const auto& kRows, typename Options>
+void ReadOptions(ArgReader& args, Options& options) {
+  option_table::Read(args, options, option_table::Find<kRows, Options>);
+}
+
+template <const auto& kRows, typename Options>
+void ReadOptionsOnce(ArgReader& args, Options& options) {
+  option_table::ReadOnce(args, kRows, options, option_table::Find<kRows, Options>);
 }
 
 }  // namespace sluice

@@ -37,8 +37,7 @@ struct SetOptions {
   bool get = false;
 };
 
-// SET lock token NX PX 30000 is the most frequent form with options, so its words come first: the
-// table is searched from the top.
+// SET lock token NX PX 30000 is the most frequent form with options, so its words come first.
 constexpr OptionRow<SetOptions> kSetOptions[] = {
     kConditionRow<SetOptions, ValueCondition::Kind::kMissing>,
     kExpiryRow<SetOptions, ExpiryKind::kPx>,
@@ -93,7 +92,7 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline, 
 void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
-  ReadOptions(args, kSetOptions, options);
+  ReadOptions<kSetOptions>(args, options);
   if (args.failed()) return call.reply.Error(args.error());
   Deadline deadline;
   if (options.expiry.timed() && !ReadDeadline(call, options.expiry, deadline)) return;

@@ -18,6 +18,7 @@ struct Options {
   Order order = Order::kNone;
   int64_t count = -1;
   std::string_view store;
+  bool operator==(const Options&) const = default;
 };
 
 constexpr OptionRow<Options> kOptions[] = {
@@ -33,6 +34,7 @@ constexpr OptionRow<Options> kOptions[] = {
      1},
     {"STORE", kTakeBytes<&Options::store>, 1,
      [](const Options& options) { return options.stores; }},
+    {"LONGESTOFALL", kAssign<&Options::order, Order::kUp>},
 };
 
 using Read = void (*)(ArgReader&, Options&);
@@ -41,6 +43,12 @@ constexpr Read kAny = [](ArgReader& args, Options& options) {
 };
 constexpr Read kOnce = [](ArgReader& args, Options& options) {
   ReadOptionsOnce(args, kOptions, options);
+};
+constexpr Read kAnyKnown = [](ArgReader& args, Options& options) {
+  ReadOptions<kOptions>(args, options);
+};
+constexpr Read kOnceKnown = [](ArgReader& args, Options& options) {
+  ReadOptionsOnce<kOptions>(args, options);
 };
 
 // The error, or empty.
@@ -89,6 +97,42 @@ TEST(OptionTable, OfTwoTheLastCountsUnlessOnceIsEnough) {
   EXPECT_EQ(OptionFault({"COUNT", "1", "RAISE"}, kOnce), "");
   EXPECT_EQ(OptionFault({"COUNT", "1", "COUNT", "2"}, kOnce), kSyntaxFault);
   EXPECT_EQ(OptionFault({"COUNT", "1", "COUNT", "0"}, kOnce), kSyntaxFault);
+}
+
+// A table that the compiler knows is read as any other.
+TEST(OptionTable, ReadsAKnownTableAlike) {
+  const std::vector<std::vector<std::string_view>> kRequests = {
+      {"store", "count", "COUNT", "7", "Raise", "down"},
+      {},
+      {"RAIS"},
+      {"RAISED"},
+      {"R@ISE"},
+      {"rAISe"},
+      {""},
+      {"COUNT"},
+      {"cOUNT", "5"},
+      {"STORE", "k"},
+      {"up"},
+      {std::string_view("UP\0", 3)},
+      {"U\x10"},
+      {"DOWN", "UP"},
+      {"longestofall", "UP"},
+      {"LONGESTOFALL"},
+      {"LONGESTOFALX"},
+      {"COUNT", "0", "WHAT"},
+      {"COUNT", "1", "COUNT", "2"},
+      {"COUNT", "1", "COUNT", "0"},
+  };
+  for (const auto& words : kRequests) {
+    for (const bool stores : {false, true}) {
+      Options any{.stores = stores}, known = any;
+      EXPECT_EQ(OptionFault(words, any), OptionFault(words, known, kAnyKnown));
+      EXPECT_EQ(any, known);
+      Options once{.stores = stores}, known_once = once;
+      EXPECT_EQ(OptionFault(words, once, kOnce), OptionFault(words, known_once, kOnceKnown));
+      EXPECT_EQ(once, known_once);
+    }
+  }
 }
 
 }  // namespace
