@@ -5,6 +5,7 @@
 #include "server/engine/batch.h"
 
 #include <array>
+#include <span>
 
 #include "absl/base/attributes.h"
 #include "protocol/text/same_bytes.h"
@@ -21,36 +22,39 @@ constexpr auto kMasterBulkBytesMax = static_cast<int64_t>(TextBlock::kBytesMax);
 }  // namespace
 
 bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
-  requests_.clear();
+  size_ = 0;
   arguments_.Clear(kArgumentsKept);  // room for a request of a million is not kept for ever
   last_command_ = nullptr;
-  for (size_t index = at; index < inputs.size() && requests_.size() < kRequestsMax; ++index) {
+  for (size_t index = at; index < inputs.size() && size_ < kRequestsMax; ++index) {
     Input& input = inputs[index];
     if (input.spent()) continue;  // it may have no session any more
     const bool is_master = input.session->kind == SessionKind::kMasterLink;
     const ParseLimits limits{
         .bulk_bytes_max = is_master ? kMasterBulkBytesMax : settings_->proto_max_bulk_len,
         .before_login = (input.session->conditions & kNeedsLogin) != 0};
-    while (!input.spent() && requests_.size() < kRequestsMax) {
+    while (!input.spent() && size_ < kRequestsMax) {
       if (!ParseOne(input, index, limits)) break;
       if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time
     }
   }
   while (at < inputs.size() && inputs[at].spent()) ++at;
-  return !requests_.empty();
+  return size_ > 0;
 }
 
 // Pipelines repeat themselves: the row of the request before is tried first.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const Command* Batch::Look(std::string_view name) {
-  // In this order: the bytes of an old name are gone.
-  if (!last_command_ || !SameBytes(name, last_name_)) [[unlikely]]
+  // In this order: the bytes of an old name are gone. Most names are no longer than their number.
+  if (!last_command_ || name.size() != last_name_.size() || ShortNumber(name) != last_short_ ||
+      (name.size() > kShortBytes && !SameBytes(name, last_name_))) [[unlikely]] {
     LookAnew(name);
+  }
   return last_command_;
 }
 
 ABSL_ATTRIBUTE_NOINLINE void Batch::LookAnew(std::string_view name) {
   last_command_ = commands_->Find(name);
   last_name_ = name;
+  last_short_ = ShortNumber(name);
 }
 
 // One request of the input into the batch; false if there is none.
@@ -66,25 +70,31 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
     broken = status == ParseStatus::kError;
   }
   input.parsed = broken ? input.window.size() : input.parsed + parser.consumed();
-  Request& request = requests_.emplace_back();
+  const size_t arguments = arguments_.size() - first;
+  Request& request = requests_[size_++];
   request.input = static_cast<uint32_t>(index);
   request.first_argument = static_cast<uint32_t>(first);
-  request.arguments = static_cast<uint32_t>(arguments_.size() - first);
+  request.arguments = static_cast<uint32_t>(arguments);
   request.broken = broken;
   request.end = input.parsed;
-  if (request.arguments > 0) request.command = Look(arguments_[first]);
+  request.command = arguments > 0 ? Look(arguments_[first]) : nullptr;
+  request.key = {};
+  request.db = nullptr;
+  request.likely = nullptr;
   return true;
 }
 
 // Of each request the first key, where it has one; and the database that it is likely to be of.
 inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
-  objects_ = times_ = false;
+  bool objects = false, times = false;
   size_t input = SIZE_MAX;  // of the request before
   Database* db = nullptr;   // that its session has selected
   bool has_times = false;   // some keys there have
-  for (Request& request : requests_) {
-    if (!request.command) continue;
-    const auto key = static_cast<uint32_t>(request.command->first_key);
+  const bool fetches = size_ > 1;
+  for (Request& request : std::span(requests_.data(), size_)) {
+    const Command* const command = request.command;
+    if (!command) continue;
+    const auto key = static_cast<uint32_t>(command->first_key);
     if (key == 0 || key >= request.arguments) continue;
     request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
     if (request.input != input) {
@@ -95,45 +105,50 @@ inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
       has_times = db && db->volatile_size() > 0;
     }
     request.db = db;
-    objects_ |= !(request.command->spec->categories & kCatString);
-    times_ |= request.command->ends_time & has_times;
+    if (fetches && db) db->Prefetch(request.key);
+    objects |= !(command->spec->categories & kCatString);
+    times |= command->ends_time & has_times;
   }
+  objects_ = objects;
+  times_ = times;
 }
 
 void Batch::Prefetch(const std::vector<Input>& inputs) {
   HashFirstKeys(inputs);
-  if (requests_.size() == 1) return;
-  std::array<const PackedPointer*, kRequestsMax> slots;
-  for (const Request& request : requests_) {
-    if (request.db) request.db->Prefetch(request.key);
-  }
-  const PackedPointer** slot = slots.data();
-  for (const Request& request : requests_) {
-    *slot++ = request.db ? request.db->PrefetchSlot(request.key) : nullptr;
-  }
-  slot = slots.data();
-  for (Request& request : requests_) {
-    if (*slot) request.likely = Database::PrefetchEntry(**slot);
-    ++slot;
-  }
+  if (size_ == 1) return;
+  PrefetchEntries();
   moves_ = keyspace_->moves();
   if (objects_) PrefetchObjects();
   if (times_) PrefetchTimers();
 }
 
+inline void Batch::PrefetchEntries() {
+  const std::span<Request> requests(requests_.data(), size_);
+  std::array<const PackedPointer*, kRequestsMax> slots;
+  const PackedPointer** slot = slots.data();
+  for (const Request& request : requests) {
+    *slot++ = request.db ? request.db->PrefetchSlot(request.key) : nullptr;
+  }
+  slot = slots.data();
+  for (Request& request : requests) {
+    if (*slot) request.likely = Database::PrefetchEntry(**slot);
+    ++slot;
+  }
+}
+
 // Commands of strings need none of it: but for long ones, the value is in the entry itself.
 void Batch::PrefetchObjects() {
-  for (const Request& request : requests_) {
+  for (const Request& request : requests()) {
     if (request.likely) request.likely->PrefetchValue();
   }
-  for (const Request& request : requests_) {
+  for (const Request& request : requests()) {
     if (request.likely) request.likely->PrefetchInside();
   }
 }
 
 // Of keys with a time that ends with the command: the timer's neighbours are anywhere in memory.
 void Batch::PrefetchTimers() {
-  for (const Request& request : requests_) {
+  for (const Request& request : requests()) {
     if (request.likely && request.command->ends_time) request.likely->PrefetchTimer();
   }
 }

@@ -9,8 +9,10 @@
 // Arguments are views of the inputs' windows, valid until the next Parse.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -51,7 +53,7 @@ class Batch {
       request.db->Suggest(request.key, *request.likely);
   }
 
-  const std::vector<Request>& requests() const { return requests_; }
+  std::span<const Request> requests() const { return {requests_.data(), size_}; }
   Args ArgsOf(const Request& request) const {
     return {arguments_.data() + request.first_argument, request.arguments};
   }
@@ -61,18 +63,21 @@ class Batch {
   const Command* Look(std::string_view name);
   void LookAnew(std::string_view name);
   void HashFirstKeys(const std::vector<Input>& inputs);
+  void PrefetchEntries();
   void PrefetchObjects();
   void PrefetchTimers();
 
   const Settings* settings_;
   const CommandTable* commands_;
   Keyspace* keyspace_;
-  std::vector<Request> requests_;
+  std::array<Request, kRequestsMax> requests_;  // `size_` of them are
+  size_t size_ = 0;
   ArgumentList arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key
   bool times_ = false;          // some command is likely to end the time of its key
   uint64_t moves_ = 0;          // Keyspace::moves() at the last Prefetch
   std::string_view last_name_;  // of the request parsed last in this batch
+  uint64_t last_short_ = 0;     // its ShortNumber
   const Command* last_command_ = nullptr;
 };
 

@@ -17,6 +17,7 @@
 
 #include <memory>
 
+#include "absl/base/attributes.h"
 #include "server/dispatch/command.h"
 #include "server/engine/inputs.h"
 #include "server/observe/statistics.h"
@@ -44,7 +45,8 @@ inline HashedKey KeyToRead(const CommandCall& call, size_t index) {
 }
 
 // For readers: counts a hit or a miss as well.
-inline const Entry* LookUpToRead(CommandCall& call, const HashedKey& key) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline const Entry* LookUpToRead(CommandCall& call,
+                                                              const HashedKey& key) {
   const Entry* const entry = LookUp(call, key);
   if (!entry) [[unlikely]]
     return Missed(call, key);
