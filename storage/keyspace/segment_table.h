@@ -146,6 +146,7 @@ class SegmentTableOf {
   Segment* NewSegment(int depth);
   void DeleteSegment(Segment* segment);
   void Put(Segment& segment, Element& element, uint64_t hash);
+  static void Emplace(Segment& segment, Element& element, uint64_t hash);
   void Reserve(Segment& segment, size_t count);
   size_t ExpectedIn(size_t first_place, size_t places) const;
   std::vector<Ranked> Rank(const Segment& segment) const;

@@ -251,7 +251,7 @@ void SegmentTableOf<Element>::DeleteSegment(Segment* segment) {
   delete segment;
 }
 
-// The only way into a segment. The caller knows that the element is absent, so no key is compared;
+// The way into a segment. The caller knows that the element is absent, so no key is compared;
 // excess_ and `memory` follow.
 template <typename Element>
 void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t hash) {
@@ -261,13 +261,19 @@ void SegmentTableOf<Element>::Put(Segment& segment, Element& element, uint64_t h
   }
   segment.stamp = 0;
   const size_t capacity = segment.slots.capacity();
-  segment.slots.lazy_emplace(
-      NewOne{hash},
-      [&element](const typename Slots<Element>::constructor& construct) { construct(&element); });
+  Emplace(segment, element, hash);
   if (segment.slots.size() > kSegmentMax) [[unlikely]]
     ++excess_;
   if (segment.slots.capacity() != capacity)
     *memory_ += SlotsBytes(segment.slots.capacity()) - SlotsBytes(capacity);
+}
+
+// Put without its book-keeping.
+template <typename Element>
+void SegmentTableOf<Element>::Emplace(Segment& segment, Element& element, uint64_t hash) {
+  segment.slots.lazy_emplace(
+      NewOne{hash},
+      [&element](const typename Slots<Element>::constructor& construct) { construct(&element); });
 }
 
 // Makes the table once for all that is about to be put in, and accounts it.
@@ -283,11 +289,11 @@ void SegmentTableOf<Element>::Reserve(Segment& segment, size_t count) {
 template <typename Element>
 std::vector<typename SegmentTableOf<Element>::Ranked> SegmentTableOf<Element>::Rank(
     const Segment& segment) const {
-  std::vector<Ranked> ranked;
-  ranked.reserve(segment.slots.size());
+  std::vector<Ranked> ranked(segment.slots.size());
+  Ranked* out = ranked.data();
   for (const PackedPointer slot : segment.slots) {
     __builtin_prefetch(slot.As<Element>());
-    ranked.push_back({0, slot.As<Element>()});
+    (out++)->element = slot.As<Element>();
   }
   for (Ranked& item : ranked) item.hash = HashName(item.element->key(), *hash_key_);
   return ranked;
@@ -311,7 +317,8 @@ void SegmentTableOf<Element>::Split(Segment* segment, uint64_t hash) {
   Reserve(*low, RoomAfterSplit(ranked.size() - highs));
   Reserve(*high, RoomAfterSplit(highs));
   for (const Ranked& item : ranked)
-    Put((item.hash & bit) != 0 ? *high : *low, *item.element, item.hash);
+    Emplace((item.hash & bit) != 0 ? *high : *low, *item.element, item.hash);
+  excess_ += ExcessOf(*low) + ExcessOf(*high);
 
   // The run of places is aligned, so its lower half has the new bit clear.
   for (size_t i = 0; i < places; ++i) directory_[first + i] = i < places / 2 ? low : high;

@@ -9,6 +9,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "absl/base/attributes.h"
 #include "absl/base/macros.h"
 
 namespace sluice {
@@ -155,7 +156,7 @@ void TimerWheel::Join(TimerNode& before, TimerNode& after) {
 
 void TimerWheel::MarkUnlinked(TimerNode& node) { node.next_.Set(nullptr, node.next_.tag()); }
 
-void TimerWheel::Append(TimerNode& head, TimerNode& node) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TimerWheel::Append(TimerNode& head, TimerNode& node) {
   Join(head.linked() ? Previous(head) : head, node);
   Join(node, head);
 }
@@ -193,7 +194,7 @@ void TimerWheel::MarkEmpty(TimerNode& head) {
 
 // --- slots
 
-void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void TimerWheel::Place(TimerNode& node, TimerNode& reached) {
   Append(ListFor(node.deadline_ms(), reached), node);
 }
 
@@ -220,7 +221,7 @@ inline TimerNode& TimerWheel::SlotHead(int level, int slot) {
   return there.Head(slot);
 }
 
-void TimerWheel::MakePart(int level, int slot) {
+ABSL_ATTRIBUTE_NOINLINE void TimerWheel::MakePart(int level, int slot) {
   if (levels_[level] == nullptr) levels_[level] = std::make_unique<Level>();
   std::unique_ptr<Part>& part = levels_[level]->parts[slot / kPartSlots];
   part = std::make_unique<Part>();
