@@ -78,7 +78,7 @@ void Following::BeMaster() {
   on_.state.is_on = on_.state.lacks_data = false;
   on_.flags.Lower(SlowPathFlags::kFollowing);
   has_place_ = false;
-  own_history_.clear();
+  own_history_.reset();
   data_of_ms_.reset();
   owes_ack_ = false;
   on_.replicas.EndRelaying();
@@ -130,7 +130,8 @@ std::optional<Introduction::Place> Following::PlaceWanted() {
 bool Following::MayConnect() const { return !on_.log.loading() && !on_.loader.busy(); }
 
 bool Following::HasMade(std::string_view id) const {
-  return !own_history_.empty() && (id.empty() ? on_.replicas.ids().id() : id) == own_history_;
+  if (!own_history_) return false;
+  return own_history_ == (id.empty() ? on_.replicas.ids().id() : ReplicationId::Of(id));
 }
 
 // This server has kept what the stream has said before a position, or the master says it

@@ -141,8 +141,9 @@ class Following final : private LinkFollower {
   bool has_place_ = false;
   std::optional<StreamReading> reading_;  // there; null: it is not known
   int64_t image_made_ms_ = 0;
-  std::string own_history_;  // that this server made as a master, before it followed; empty: none
-  std::string image_path_;   // of the image that is being loaded; empty: none is
+  // The history that this server made as a master, before it followed; none: it made none.
+  std::optional<ReplicationId> own_history_;
+  std::string image_path_;  // of the image that is being loaded; empty: none is
   bool owes_ack_ = false;
   // Turns that may not be on disk yet, and where the stream has ended behind each.
   struct UnsyncedTurn {

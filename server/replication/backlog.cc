@@ -59,8 +59,8 @@ size_t Backlog::memory() const {
   return sizeof(*this) + blocks_.size() * (sizeof(Block) + kBlockBytes);
 }
 
-// Of whole blocks the first and the last may be needed for some bytes.
 size_t Backlog::memory_beyond_size() const {
+  // The first and the last block may be needed for some of their bytes.
   const size_t blocks = size_ / kBlockBytes + 2;
   return memory() - std::min(memory(), sizeof(*this) + blocks * (sizeof(Block) + kBlockBytes));
 }
