@@ -26,8 +26,6 @@ bool IsNodeId(std::string_view text) {
 
 // --- the map
 
-SlotMap::SlotMap() { owners_.fill(kNobody); }
-
 std::optional<size_t> SlotMap::FindId(std::string_view id) const {
   const auto found = std::ranges::find(nodes_, id, &ClusterNode::id);
   if (found == nodes_.end()) return std::nullopt;
@@ -44,7 +42,8 @@ std::optional<size_t> SlotMap::FindAddress(std::string_view host, uint16_t port)
 std::vector<SlotRange> SlotMap::RangesOf(size_t node) const {
   std::vector<SlotRange> ranges;
   for (int slot = 0; slot < kKeySlots; ++slot) {
-    if (owners_[static_cast<size_t>(slot)] != node) continue;
+    const ClusterNode* const owner = OwnerOf(static_cast<KeySlot>(slot));
+    if (!owner || NumberOf(*owner) != node) continue;
     const auto here = static_cast<KeySlot>(slot);
     if (!ranges.empty() && ranges.back().last + 1 == slot) {
       ranges.back().last = here;
@@ -95,6 +94,7 @@ Fault SlotMapBuilder::Give(SlotRange range, size_t node) {
     if (other && other != &owner)
       return Concat("slot ", slot, " is of ", other->host, ":", other->port, " already");
   }
+  map_.owners_.resize(kKeySlots, SlotMap::kNobody);
   for (int slot = range.first; slot <= range.last; ++slot) {
     uint16_t& place = map_.owners_[static_cast<size_t>(slot)];
     map_.assigned_ += place == SlotMap::kNobody;
@@ -104,6 +104,7 @@ Fault SlotMapBuilder::Give(SlotRange range, size_t node) {
 }
 
 void SlotMapBuilder::Take(SlotRange range) {
+  if (map_.owners_.empty()) return;
   for (int slot = range.first; slot <= range.last; ++slot) {
     uint16_t& place = map_.owners_[static_cast<size_t>(slot)];
     map_.assigned_ -= place != SlotMap::kNobody;

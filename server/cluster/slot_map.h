@@ -8,7 +8,6 @@
 // replica of a replica); what is a SlotMap has been checked.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -48,16 +47,13 @@ class SlotMap {
   static constexpr size_t kNodesMax = 1000;
   static constexpr uint64_t kEpochMax = uint64_t{1} << 53;
 
-  // Nobody owns anything, and there is no node.
-  SlotMap();
-
+  // A new one has no node, and so no slot has an owner.
   uint64_t epoch() const { return epoch_; }
   std::span<const ClusterNode> nodes() const { return nodes_; }
   // The number of the master that owns a slot, or null.
   const ClusterNode* OwnerOf(KeySlot slot) const {
-    return owners_[slot] == kNobody ? nullptr : &nodes_[owners_[slot]];
+    return owners_.empty() || owners_[slot] == kNobody ? nullptr : &nodes_[owners_[slot]];
   }
-  bool Owns(size_t node, KeySlot slot) const { return owners_[slot] == node; }
   // The number of the master that a node follows, or its own.
   size_t MasterOf(size_t node) const { return nodes_[node].master.value_or(node); }
   std::optional<size_t> FindId(std::string_view id) const;
@@ -80,7 +76,7 @@ class SlotMap {
 
   uint64_t epoch_ = 0;
   std::vector<ClusterNode> nodes_;
-  std::array<uint16_t, kKeySlots> owners_;
+  std::vector<uint16_t> owners_;  // by slots; empty while none has one
   size_t assigned_ = 0;
 };
 

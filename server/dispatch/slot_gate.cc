@@ -38,7 +38,7 @@ bool SlotGate::AddKeys(const Request& request, Demand& demand) {
       FindKeyPositions(spec, request.args, positions_);
   } else {
     keys_.clear();
-    if (!FindKeys(request, keys_)) return true;  // the handler says what is wrong with it
+    FindKeys(request, keys_);  // those that it finds, if it makes no sense
     for (const KeyUse& key : keys_) positions_.push_back(key.position);
   }
   for (const int position : positions_) {

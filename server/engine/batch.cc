@@ -71,6 +71,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
   }
   input.parsed = broken ? input.window.size() : input.parsed + parser.consumed();
   const size_t arguments = arguments_.size() - first;
+  if (size_ == requests_.size()) [[unlikely]]
+    requests_.resize(size_ == 0 ? 1 : kRequestsMax);
   Request& request = requests_[size_++];
   request.input = static_cast<uint32_t>(index);
   request.first_argument = static_cast<uint32_t>(first);

@@ -9,7 +9,6 @@
 // Arguments are views of the inputs' windows, valid until the next Parse.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -70,7 +69,7 @@ class Batch {
   const Settings* settings_;
   const CommandTable* commands_;
   Keyspace* keyspace_;
-  std::array<Request, kRequestsMax> requests_;  // `size_` of them are
+  std::vector<Request> requests_;  // `size_` of them are of this batch; it only grows
   size_t size_ = 0;
   ArgumentList arguments_;
   bool objects_ = false;        // some command may work on more than the entry of its key

@@ -17,7 +17,8 @@ class FreeLater {
   static constexpr size_t kBlocks = 32;
   static constexpr size_t kBytesMax = 256;  // of a block that is put off: it keeps 8 KB at most
 
-  explicit FreeLater(void (*free)(void*) = std::free) : free_(free) {}
+  FreeLater() : FreeLater(std::free) {}
+  explicit FreeLater(void (*free)(void*)) : free_(free) {}
   FreeLater(const FreeLater&) = delete;
   ~FreeLater() { FreeAll(); }
 

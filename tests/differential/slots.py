@@ -85,7 +85,7 @@ class Cluster:
         ours, theirs = (connection.call(*args) for connection in self.both)
         self.compared += 1
         counts = not only_of_slots or any(reply[0] == "-" and OF_SLOTS.match(reply[1]) for reply in (ours, theirs))
-        if counts and ours != theirs and not senseless(theirs):
+        if counts and ours != theirs and not senseless(theirs) and not is_unbalanced(args):
             self.differences += 1
             if self.differences <= 20:
                 print(f"{args}\n  ours   {ours!r}\n  theirs {theirs!r}")
@@ -95,6 +95,14 @@ class Cluster:
 def senseless(reply):
     """Arguments that later versions have, which redis-server does not understand."""
     return reply[0] == "-" and (b"syntax error" in reply[1] or b"wrong number of arguments" in reply[1])
+
+
+def is_unbalanced(words):
+    """An XREAD of which some IDs or keys are missing: redis-server looks at none of its keys."""
+    names = [word.upper() if isinstance(word, bytes) else word for word in words]
+    if names[0] not in (b"XREAD", b"XREADGROUP") or b"STREAMS" not in names:
+        return False
+    return (len(names) - 1 - names.index(b"STREAMS")) % 2 == 1
 
 
 def tagged(args, rng):

@@ -239,8 +239,8 @@ void Player::Finish() {
     CallAfterRealTime();
   }
   Client& last = clients_[0];
-  for (const char* const line :
-       {"REPLICAOF NO ONE", "FLUSHALL SYNC", "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
+  for (const char* const line : {"FAILOVER ABORT", "REPLICAOF NO ONE", "FLUSHALL SYNC",
+                                 "SCRIPT FLUSH SYNC", "FUNCTION FLUSH SYNC", "PING"}) {
     Connection(last).SendBytes(EncodeRequest(*SplitCommandLine(line)));
     if (server_.shutdown_code()) return;  // an end that waited for replicas waits no more
   }

@@ -60,6 +60,7 @@ LINES_LEFT_OUT = [
 
 # Fenced blocks that other tests run: page, language, the tests.
 TESTED = [
+    ("docs/cluster.md", "text", ("cluster_clients",)),
     ("docs/embedding.md", "cpp", ("recipes_cc", "installed")),
     ("docs/embedding.md", "c", ("recipe_c", "installed")),
     ("docs/embedding.md", "cmake", ("fetch_content", "installed")),

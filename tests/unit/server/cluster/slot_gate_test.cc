@@ -40,7 +40,7 @@ TEST_F(SlotGateTest, LocksAreWhereTheirNamesAre) {
   EXPECT_EQ(Say("LOCK.ACQUIRE {a}lock me LEASE 1000"), kMoved);
   EXPECT_EQ(Say("LOCK.MACQUIRE 2 {b}1 {a}1 me LEASE 1000"), kCross);
   EXPECT_EQ(Say("LOCK.MACQUIRE 2 {a}1 {a}2 me LEASE 1000"), kMoved);
-  EXPECT_EQ(Say("LOCK.RELEASE {b}lock me").front(), ':');
+  EXPECT_EQ(Say("LOCK.ACQUIRE {b}lock me LEASE 1000").front(), '[');
 }
 
 TEST_F(SlotGateTest, LimitsOfOneRequestAreOfOneSlot) {

@@ -131,6 +131,7 @@ TEST_F(FollowedPair, ACircleIsFoundByItsHistory) {
 TEST_F(FollowedPair, TellsHowOldItsDataAre) {
   Follow();
   const Following& following = b_.engine().part<Following>();
+  a_client().Line("SET key value");  // the time is told beside other bytes
   Settle();
   ASSERT_TRUE(following.lag_ms());
   EXPECT_LE(*following.lag_ms(), 2000);
