@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/words.h"
 #include "server/clients/replica_sink.h"
 
 namespace sluice {
@@ -20,14 +21,6 @@ namespace {
 constexpr size_t kLookedAtPerCall = 1024;
 // An effect is no longer than a request, and the master's client-query-buffer-limit may be another.
 constexpr size_t kMasterRequestBytesMax = size_t{4} << 30;
-
-// Words of a client may be in it.
-std::string InOneLine(std::string_view text) {
-  std::string line(text);
-  std::ranges::replace_if(
-      line, [](char c) { return c == '\r' || c == '\n'; }, ' ');
-  return line;
-}
 
 bool Names(const std::vector<SessionId>& list, const Session& session) {
   return std::ranges::find(list, session.id) != list.end();
@@ -279,7 +272,7 @@ void Clients::CloseRogueReplica(Session& session, std::string_view error) {
     ++statistics_.unexpected_error_replies;
     host_.Log(LogLevel::kWarning,
               Concat("== CRITICAL == This master is sending an error to its replica: '",
-                     InOneLine(error.substr(0, kErrorShownMax)), "' after processing the command '",
+                     EscapedText(error, kErrorShownMax), "' after processing the command '",
                      command, "'"));
   }
   session.close = CloseMode::kNow;

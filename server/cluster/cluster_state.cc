@@ -61,7 +61,8 @@ Fault ClusterState::ReadOwnMap() {
   const std::string& path = config_.settings().cluster_config_file;
   std::string text;
   const int fault = config_.disk().Read(path, text);
-  if (fault == ENOENT || (fault == 0 && text.empty())) return BeAlone();
+  const bool begins = map_.nodes().empty();
+  if (begins && (fault == ENOENT || (fault == 0 && text.empty()))) return BeAlone();
   if (fault != 0) return Concat("cluster-config-file '", path, "': ", std::strerror(fault));
   auto read = ReadMapFile(text, {.needs_hosts = false});
   if (const Fault* const why = std::get_if<Fault>(&read))
@@ -137,12 +138,17 @@ size_t ClusterState::LeaderOf(size_t node) const {
   return replicas.empty() ? me_ : replicas.front();
 }
 
-std::vector<size_t> ClusterState::FollowersOf(size_t leader) const {
-  std::vector<size_t> followers;
-  for (size_t node = 0; node < map_.nodes().size(); ++node) {
-    if (node != leader && LineOf(node) == LineOf(leader)) followers.push_back(node);
+std::vector<ClusterState::Line> ClusterState::Lines() const {
+  std::vector<Line> lines(map_.nodes().size());
+  for (size_t node = 0; node < lines.size(); ++node) {
+    if (LineOf(node) == node) lines[node].leader = LeaderOf(node);
   }
-  return followers;
+  for (size_t node = 0; node < lines.size(); ++node) {
+    Line& line = lines[LineOf(node)];
+    if (line.leader != node) line.followers.push_back(node);
+  }
+  for (const auto& [range, owner] : map_.Ranges()) lines[owner].ranges.push_back(range);
+  return lines;
 }
 
 // --- how they are reached

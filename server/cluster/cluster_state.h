@@ -33,7 +33,7 @@ class ClusterState {
 
   // At the start: reads the map. The fault ends the start.
   Fault Start();
-  // Reads it again. After a fault the map is the old one.
+  // Reads it again. After a fault, a file that is gone included, the map is the old one.
   Fault Reload();
 
   bool is_on() const { return flags_.Raised(SlowPathFlags::kCluster); }
@@ -48,11 +48,18 @@ class ClusterState {
   // The master of the map whose line a node is in.
   size_t LineOf(size_t node) const { return map_.MasterOf(node); }
   bool IsOfOwnLine(size_t node) const { return LineOf(node) == LineOf(me_); }
-  // The node that leads the line of that node at present.
+  bool follows() const { return follows_.is_on; }
+  // The node that leads the line of that node at present. O(nodes) where this server follows.
   size_t LeaderOf(size_t node) const;
   bool Leads(size_t node) const { return LeaderOf(node) == node; }
-  // All of a line but its leader.
-  std::vector<size_t> FollowersOf(size_t leader) const;
+
+  struct Line {
+    size_t leader = 0;
+    std::vector<size_t> followers;
+    std::vector<SlotRange> ranges;
+  };
+  // By the number of the map's master; of other nodes it is empty. O(nodes + slots).
+  std::vector<Line> Lines() const;
 
   // How clients are told to reach a node. Its own: what cluster-announce-* say.
   std::string HostOf(size_t node) const;

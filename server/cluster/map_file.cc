@@ -223,14 +223,15 @@ std::variant<MapFile, Fault> ReadMapFile(std::string_view text, MapRules rules) 
 
 std::string MapFileText(const MapFile& file) {
   const SlotMap& map = file.map;
+  const auto server = [&map](size_t node) {
+    return Concat(AddressText(map.nodes()[node]), " ", map.nodes()[node].id, "\n");
+  };
   std::string text = Concat("epoch ", map.epoch(), "\n");
+  for (const auto& [range, owner] : map.Ranges())
+    ConcatTo(text, range.first, "-", range.last, " ", server(owner));
   for (size_t node = 0; node < map.nodes().size(); ++node) {
-    const ClusterNode& written = map.nodes()[node];
-    const std::string server = Concat(AddressText(written), " ", written.id, "\n");
-    for (const SlotRange& range : map.RangesOf(node)) {
-      ConcatTo(text, range.first, "-", range.last, " ", server);
-    }
-    if (written.master) ConcatTo(text, "replica-of ", map.nodes()[*written.master].id, " ", server);
+    const std::optional<size_t> master = map.nodes()[node].master;
+    if (master) ConcatTo(text, "replica-of ", map.nodes()[*master].id, " ", server(node));
   }
   if (file.me) ConcatTo(text, "me ", map.nodes()[*file.me].id, "\n");
   return text;

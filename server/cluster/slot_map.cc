@@ -39,17 +39,25 @@ std::optional<size_t> SlotMap::FindAddress(std::string_view host, uint16_t port)
   return static_cast<size_t>(found - nodes_.begin());
 }
 
+std::vector<SlotMap::Owned> SlotMap::Ranges() const {
+  std::vector<Owned> ranges;
+  for (size_t slot = 0; slot < owners_.size(); ++slot) {
+    if (owners_[slot] == kNobody) continue;
+    const auto here = static_cast<KeySlot>(slot);
+    const bool goes_on = slot > 0 && owners_[slot - 1] == owners_[slot];
+    if (goes_on) {
+      ranges.back().range.last = here;
+    } else {
+      ranges.push_back({{here, here}, owners_[slot]});
+    }
+  }
+  return ranges;
+}
+
 std::vector<SlotRange> SlotMap::RangesOf(size_t node) const {
   std::vector<SlotRange> ranges;
-  for (int slot = 0; slot < kKeySlots; ++slot) {
-    const ClusterNode* const owner = OwnerOf(static_cast<KeySlot>(slot));
-    if (!owner || NumberOf(*owner) != node) continue;
-    const auto here = static_cast<KeySlot>(slot);
-    if (!ranges.empty() && ranges.back().last + 1 == slot) {
-      ranges.back().last = here;
-    } else {
-      ranges.push_back({here, here});
-    }
+  for (const auto& [range, owner] : Ranges()) {
+    if (owner == node) ranges.push_back(range);
   }
   return ranges;
 }

@@ -62,6 +62,12 @@ class SlotMap {
     return static_cast<size_t>(&node - nodes_.data());
   }
 
+  struct Owned {
+    SlotRange range;
+    size_t owner;
+  };
+  // All that have an owner, in order. O(slots).
+  std::vector<Owned> Ranges() const;
   // In order. O(slots).
   std::vector<SlotRange> RangesOf(size_t node) const;
   std::vector<size_t> ReplicasOf(size_t node) const;

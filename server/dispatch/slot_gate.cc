@@ -82,10 +82,10 @@ SlotGate::Finding SlotGate::FindOf(const Session& session, const Demand& demand)
   const ClusterNode* const owner = cluster_.map().OwnerOf(*demand.slot.slot());
   const size_t node = cluster_.map().NumberOf(*owner);
   if (!cluster_.IsOfOwnLine(node)) return Finding::kMoved;
-  if (cluster_.LeaderOf(node) == cluster_.me()) return Finding::kHere;
-  // This is a replica of it.
+  if (!cluster_.follows()) return Finding::kHere;
   const bool may_read = session.reads_replica && !demand.writes;
-  return may_read || demand.is_sharded_message ? Finding::kHere : Finding::kMoved;
+  if (may_read || demand.is_sharded_message) return Finding::kHere;
+  return cluster_.Leads(cluster_.me()) ? Finding::kHere : Finding::kMoved;
 }
 
 std::string SlotGate::MovedText(KeySlot slot) const {

@@ -32,6 +32,7 @@
 #include "storage/keyspace/keyspace_image.h"
 #include "storage/keyspace/reclaimer.h"
 #include "storage/keyspace/segment_table.h"
+#include "storage/keyspace/slot_counts.h"
 #include "storage/memory/free_later.h"
 #include "storage/time/clock.h"
 #include "storage/time/timer_wheel.h"
@@ -156,6 +157,10 @@ class Database {
   // (see scan_order.h). An entry that stays from the first to the last call is given exactly once,
   // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
+
+  // From here on keys are counted by the slots of a cluster. O(keys).
+  void CountSlots();
+  const SlotCounts* slot_counts() const { return slot_counts_.get(); }  // null: they are not
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
   // For a choice among all keys, without order: gives the entries of the segment (some 300) of hash
   // `position`, which nothing changes meanwhile; returns where the next one begins, 0 at the end.
@@ -333,6 +338,8 @@ class Database {
   }
   static void Destroy(KeyspaceState& state, Entry& entry);  // one that was released
 
+  SlotCounts CountedSlots() const;  // anew, from the entries
+
   // --- for Keyspace
   SegmentTable TakeAll();
   void TimerFired(Entry& entry, uint64_t hash, const Now& now);
@@ -355,6 +362,7 @@ class Database {
   size_t parked_ = 0;
   Entry* suggested_ = nullptr;  // by Suggest; null: nothing is, or what was has left its place
   uint64_t suggested_hash_ = 0;
+  std::unique_ptr<SlotCounts> slot_counts_;
   SegmentTable table_;
 };
 

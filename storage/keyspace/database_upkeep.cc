@@ -157,6 +157,8 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
 void Database::Adopt(Entry& entry, uint64_t hash) {
   assert(entry.database_id_ == id_);
   table_.Insert(entry, hash);
+  if (slot_counts_) [[unlikely]]
+    slot_counts_->Came(entry.key());
   if (!entry.is_volatile()) return;
   ++volatile_;
   absolute_ += entry.absolute() ? 1 : 0;
@@ -171,6 +173,8 @@ void Database::Replace(const Entry& from, Entry& to, uint64_t hash) {
 void Database::Release(Entry& entry, uint64_t hash) {
   EntryMoves();
   table_.Erase(entry, hash);
+  if (slot_counts_) [[unlikely]]
+    slot_counts_->Went(entry.key());
   if (!entry.is_volatile()) return;
   --volatile_;
   absolute_ -= entry.absolute() ? 1 : 0;
@@ -214,8 +218,17 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
 // FLUSHDB in O(1): the entries go with their table, their timers still linked.
 SegmentTable Database::TakeAll() {
   volatile_ = absolute_ = parked_ = 0;
+  if (slot_counts_) slot_counts_->AllWent();
   EntryMoves();
   return std::move(table_);
+}
+
+void Database::CountSlots() { slot_counts_ = std::make_unique<SlotCounts>(CountedSlots()); }
+
+SlotCounts Database::CountedSlots() const {
+  SlotCounts counts;
+  table_.ForEach([&counts](const Entry& entry) { counts.Came(entry.key()); });
+  return counts;
 }
 
 // --- timers
@@ -263,6 +276,7 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
   if (volatiles != volatile_) return "the volatile keys are miscounted";
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
+  if (slot_counts_ && *slot_counts_ != CountedSlots()) return "the keys of slots are miscounted";
   if (!has_suggested) return "an entry is suggested that is not there";
   return "";
 }

@@ -3,7 +3,9 @@
 #include "server/commands/cluster/cluster_answers.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,21 +20,20 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kScannedAtOnce = 1000;  // keys
+
 ClusterState& ClusterOf(CommandCall& call) { return call.part<ClusterState>(); }
 
-// The masters that have slots or replicas to show, in the order of their first slots.
+// Those with slots in the order of their first ones, then those without.
 std::vector<size_t> LinesInOrder(const ClusterState& cluster) {
   std::vector<size_t> lines;
-  for (int slot = 0; slot < kKeySlots; ++slot) {
-    const ClusterNode* const owner = cluster.map().OwnerOf(static_cast<KeySlot>(slot));
-    if (!owner) continue;
-    const size_t line = cluster.map().NumberOf(*owner);
-    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
-  }
-  for (size_t node = 0; node < cluster.map().nodes().size(); ++node) {
-    const size_t line = cluster.LineOf(node);
-    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
-  }
+  std::vector<bool> is_seen(cluster.map().nodes().size());
+  const auto see = [&](size_t line) {
+    if (!is_seen[line]) lines.push_back(line);
+    is_seen[line] = true;
+  };
+  for (const auto& [range, owner] : cluster.map().Ranges()) see(owner);
+  for (size_t node = 0; node < is_seen.size(); ++node) see(cluster.LineOf(node));
   return lines;
 }
 
@@ -61,36 +62,22 @@ void ReplyNodeOfSlots(ReplySink& reply, const ClusterState& cluster, size_t node
   ReplyMetadata(reply, cluster, node, endpoint.value_or(""));
 }
 
-struct OwnedRange {
-  SlotRange range;
-  size_t line;
-};
-
-std::vector<OwnedRange> RangesInOrder(const ClusterState& cluster) {
-  std::vector<OwnedRange> ranges;
-  for (size_t node = 0; node < cluster.map().nodes().size(); ++node) {
-    for (const SlotRange& range : cluster.map().RangesOf(node)) ranges.push_back({range, node});
-  }
-  std::ranges::sort(ranges, {}, [](const OwnedRange& owned) { return owned.range.first; });
-  return ranges;
-}
-
 }  // namespace
 
 // After the map `0-16383 10.0.0.1:6379`:
 //   CLUSTER SLOTS  → [[0, 16383, ["10.0.0.1", 6379, "<id>", []]]]
 void ClusterSlots(CommandCall& call) {
   const ClusterState& cluster = ClusterOf(call);
-  const std::vector<OwnedRange> ranges = RangesInOrder(cluster);
+  const std::vector<ClusterState::Line> lines = cluster.Lines();
+  const std::vector<SlotMap::Owned> ranges = cluster.map().Ranges();
   call.reply.Array(ranges.size());
-  for (const auto& [range, line] : ranges) {
-    const size_t leader = cluster.LeaderOf(line);
-    const std::vector<size_t> followers = cluster.FollowersOf(leader);
-    call.reply.Array(3 + followers.size());
+  for (const auto& [range, owner] : ranges) {
+    const ClusterState::Line& line = lines[owner];
+    call.reply.Array(3 + line.followers.size());
     call.reply.Integer(range.first);
     call.reply.Integer(range.last);
-    ReplyNodeOfSlots(call.reply, cluster, leader);
-    for (const size_t follower : followers) ReplyNodeOfSlots(call.reply, cluster, follower);
+    ReplyNodeOfSlots(call.reply, cluster, line.leader);
+    for (const size_t node : line.followers) ReplyNodeOfSlots(call.reply, cluster, node);
   }
 }
 
@@ -99,7 +86,7 @@ void ClusterSlots(CommandCall& call) {
 namespace {
 
 // A server knows how far its own data reach; of others it is not told.
-void ReplyNodeOfShard(CommandCall& call, size_t node) {
+void ReplyNodeOfShard(CommandCall& call, size_t node, bool leads) {
   const ClusterState& cluster = ClusterOf(call);
   const std::string name = cluster.NameOf(node);
   const std::optional<std::string> endpoint = cluster.EndpointOf(node);
@@ -117,7 +104,7 @@ void ReplyNodeOfShard(CommandCall& call, size_t node) {
     call.reply.Bulk(name);
   }
   call.reply.Bulk("role");
-  call.reply.Bulk(cluster.Leads(node) ? "master" : "replica");
+  call.reply.Bulk(leads ? "master" : "replica");
   call.reply.Bulk("replication-offset");
   call.reply.Integer(node == cluster.me() ? call.part<Replicas>().stream().end() : 0);
   call.reply.Bulk("health");
@@ -129,23 +116,22 @@ void ReplyNodeOfShard(CommandCall& call, size_t node) {
 // Masters without slots have a shard of their own.
 void ClusterShards(CommandCall& call) {
   const ClusterState& cluster = ClusterOf(call);
-  const std::vector<size_t> lines = LinesInOrder(cluster);
-  call.reply.Array(lines.size());
-  for (const size_t line : lines) {
-    const size_t leader = cluster.LeaderOf(line);
-    const std::vector<SlotRange> ranges = cluster.map().RangesOf(line);
-    const std::vector<size_t> followers = cluster.FollowersOf(leader);
+  const std::vector<ClusterState::Line> lines = cluster.Lines();
+  const std::vector<size_t> order = LinesInOrder(cluster);
+  call.reply.Array(order.size());
+  for (const size_t number : order) {
+    const ClusterState::Line& line = lines[number];
     call.reply.Map(2);
     call.reply.Bulk("slots");
-    call.reply.Array(ranges.size() * 2);
-    for (const SlotRange& range : ranges) {
+    call.reply.Array(line.ranges.size() * 2);
+    for (const SlotRange& range : line.ranges) {
       call.reply.Integer(range.first);
       call.reply.Integer(range.last);
     }
     call.reply.Bulk("nodes");
-    call.reply.Array(1 + followers.size());
-    ReplyNodeOfShard(call, leader);
-    for (const size_t follower : followers) ReplyNodeOfShard(call, follower);
+    call.reply.Array(1 + line.followers.size());
+    ReplyNodeOfShard(call, line.leader, /*leads=*/true);
+    for (const size_t node : line.followers) ReplyNodeOfShard(call, node, /*leads=*/false);
   }
 }
 
@@ -155,30 +141,30 @@ namespace {
 
 // <id> <host:port@0[,name]> <flags> <master> 0 0 <epoch> connected <slots …>. There is no bus, so
 // its port is 0 and nothing is measured by it.
-std::string NodeLine(const ClusterState& cluster, size_t node) {
+std::string NodeLine(const ClusterState& cluster, size_t node, const ClusterState::Line& line) {
   const std::string name = cluster.NameOf(node);
-  const size_t leader = cluster.LeaderOf(node);
-  std::string line =
-      Concat(cluster.map().nodes()[node].id, " ", cluster.HostOf(node), ":", cluster.PortOf(node),
-             "@0", name.empty() ? "" : ",", name, node == cluster.me() ? " myself," : " ",
-             leader == node ? "master -" : "slave ");
-  if (leader != node) line += cluster.map().nodes()[leader].id;
-  ConcatTo(line, " 0 0 ", cluster.map().epoch(), " connected");
-  if (leader != node) return line;
-  for (const auto& [first, last] : cluster.map().RangesOf(cluster.LineOf(node))) {
-    ConcatTo(line, " ", first);
-    if (last != first) ConcatTo(line, "-", last);
+  const bool leads = line.leader == node;
+  std::string text = Concat(cluster.map().nodes()[node].id, " ", cluster.HostOf(node), ":",
+                            cluster.PortOf(node), "@0", name.empty() ? "" : ",", name,
+                            node == cluster.me() ? " myself," : " ", leads ? "master -" : "slave ");
+  if (!leads) text += cluster.map().nodes()[line.leader].id;
+  ConcatTo(text, " 0 0 ", cluster.map().epoch(), " connected");
+  if (!leads) return text;
+  for (const auto& [first, last] : line.ranges) {
+    ConcatTo(text, " ", first);
+    if (last != first) ConcatTo(text, "-", last);
   }
-  return line;
+  return text;
 }
 
 }  // namespace
 
 void ClusterNodes(CommandCall& call) {
   const ClusterState& cluster = ClusterOf(call);
+  const std::vector<ClusterState::Line> lines = cluster.Lines();
   std::string text;
-  for (size_t node = 0; node < cluster.map().nodes().size(); ++node) {
-    ConcatTo(text, NodeLine(cluster, node), "\n");
+  for (size_t node = 0; node < lines.size(); ++node) {
+    ConcatTo(text, NodeLine(cluster, node, lines[cluster.LineOf(node)]), "\n");
   }
   call.reply.Verbatim(text, "txt");
 }
@@ -202,9 +188,10 @@ void ClusterReplicas(CommandCall& call) {
   if (!node) return;
   const ClusterState& cluster = ClusterOf(call);
   if (!cluster.Leads(*node)) return call.reply.Error("ERR The specified node is not a master");
-  const std::vector<size_t> followers = cluster.FollowersOf(*node);
-  call.reply.Array(followers.size());
-  for (const size_t follower : followers) call.reply.Bulk(NodeLine(cluster, follower));
+  const std::vector<ClusterState::Line> lines = cluster.Lines();
+  const ClusterState::Line& line = lines[cluster.LineOf(*node)];
+  call.reply.Array(line.followers.size());
+  for (const size_t follower : line.followers) call.reply.Bulk(NodeLine(cluster, follower, line));
 }
 
 void ClusterMyId(CommandCall& call) { call.reply.Bulk(ClusterOf(call).own().id); }
@@ -222,17 +209,16 @@ void ClusterFailureReports(CommandCall& call) {
 // Slots are of the map; what Redis counts of its bus is 0.
 void ClusterInfo(CommandCall& call) {
   const ClusterState& cluster = ClusterOf(call);
-  size_t masters_with_slots = 0;
-  for (size_t node = 0; node < cluster.map().nodes().size(); ++node) {
-    masters_with_slots += !cluster.map().RangesOf(node).empty();
-  }
+  const std::vector<ClusterState::Line> lines = cluster.Lines();
+  const auto masters_with_slots = std::ranges::count_if(
+      lines, [](const ClusterState::Line& line) { return !line.ranges.empty(); });
   const size_t assigned = cluster.map().assigned();
   call.reply.Verbatim(
       Concat("cluster_state:", cluster.is_up() ? "ok" : "fail",
              "\r\ncluster_slots_assigned:", assigned, "\r\ncluster_slots_ok:", assigned,
              "\r\ncluster_slots_pfail:0\r\ncluster_slots_fail:0\r\ncluster_known_nodes:",
              cluster.map().nodes().size(),
-             "\r\ncluster_size:", std::max<size_t>(masters_with_slots, 1),
+             "\r\ncluster_size:", std::max<std::ptrdiff_t>(masters_with_slots, 1),
              "\r\ncluster_current_epoch:", cluster.map().epoch(),
              "\r\ncluster_my_epoch:", cluster.map().epoch(),
              "\r\ncluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n"
@@ -246,28 +232,17 @@ void ClusterInfo(CommandCall& call) {
 // Known without a map: what a client computes.
 void ClusterKeySlot(CommandCall& call) { call.reply.Integer(SlotOfKey(call.args[2])); }
 
-namespace {
-
-// O(keys): a slot has no list of its keys.
-template <typename Found>
-void ForEachKeyOf(CommandCall& call, KeySlot slot, const Found& found) {
-  call.db.ForEach([&](const Entry& entry) {
-    if (!entry.Expired(call.now) && SlotOfKey(entry.key()) == slot) found(entry.key());
-  });
-}
-
-}  // namespace
-
 void ClusterCountKeysInSlot(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t slot = args.Int();
   if (!args.Finish()) return call.reply.Error(args.error());
   if (slot < 0 || slot >= kKeySlots) return call.reply.Error("ERR Invalid slot");
-  int64_t count = 0;
-  ForEachKeyOf(call, static_cast<KeySlot>(slot), [&](std::string_view) { ++count; });
-  call.reply.Integer(count);
+  call.reply.Integer(call.db.slot_counts()->Of(static_cast<KeySlot>(slot)));
 }
 
+// A slot has no list of its keys: the walk over all ends as soon as there are enough. Nothing
+// changes meanwhile, so the views stay valid. As in Redis, keys past their deadline count until
+// they go.
 void ClusterGetKeysInSlot(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t slot = args.Int();
@@ -275,10 +250,16 @@ void ClusterGetKeysInSlot(CommandCall& call) {
   if (!args.Finish()) return call.reply.Error(args.error());
   if (slot < 0 || slot >= kKeySlots || most < 0)
     return call.reply.Error("ERR Invalid slot or number of keys");
+  const auto wanted = static_cast<KeySlot>(slot);
+  const size_t there = call.db.slot_counts()->Of(wanted);
   std::vector<std::string_view> keys;
-  ForEachKeyOf(call, static_cast<KeySlot>(slot), [&](std::string_view key) {
-    if (keys.size() < static_cast<size_t>(most)) keys.push_back(key);
-  });
+  for (uint64_t cursor = 0; keys.size() < std::min<size_t>(there, static_cast<size_t>(most));) {
+    cursor = call.db.Scan(cursor, kScannedAtOnce, [&](const Entry& entry) {
+      if (SlotOfKey(entry.key()) == wanted && keys.size() < static_cast<size_t>(most))
+        keys.push_back(entry.key());
+    });
+    if (cursor == 0) break;
+  }
   call.reply.Array(keys.size());
   for (const std::string_view key : keys) call.reply.Bulk(key);
 }

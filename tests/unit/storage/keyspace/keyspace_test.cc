@@ -56,7 +56,9 @@ class Blob final : public Value {
 
 struct World {
   explicit World(int databases = 4, uint64_t seed = 7)
-      : wheel(clock.Sample().ms()), keyspace(databases, SipKey{seed}, wheel, recorder) {}
+      : wheel(clock.Sample().ms()), keyspace(databases, SipKey{seed}, wheel, recorder) {
+    keyspace.db(0).CountSlots();  // Audit compares
+  }
 
   Now now() { return clock.Sample(); }
   Database& db(int index) { return keyspace.db(index); }
@@ -734,6 +736,20 @@ TEST_P(KeyspaceModel, AgreesOverALongHistory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, KeyspaceModel, testing::Range(1, 9));
+
+TEST(Keyspace, KeysAreCountedBySlots) {
+  World world;
+  EXPECT_EQ(world.db(1).slot_counts(), nullptr);
+  world.db(1).PutText(world.Key("{b}1"), "v", Deadline::None(), world.now());
+  world.db(1).CountSlots();  // with those that are there
+  world.db(1).PutText(world.Key("{b}2"), "v", Deadline::None(), world.now());
+  const SlotCounts& counts = *world.db(1).slot_counts();
+  EXPECT_EQ(counts.Of(SlotOfKey("b")), 2u);
+  world.db(1).Delete(world.Key("{b}1"), world.now());
+  EXPECT_EQ(counts.Of(SlotOfKey("b")), 1u);
+  world.keyspace.Flush(1, /*lazily=*/false);
+  EXPECT_EQ(counts.Of(SlotOfKey("b")), 0u);
+}
 
 }  // namespace
 }  // namespace sluice
