@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "storage/log/rdb_source.h"
 
 namespace sluice {
 namespace {
@@ -26,7 +27,11 @@ bool IsAddress(std::string_view host) {
 // --- the map
 
 Fault ClusterState::Start() {
-  if (!config_.settings().cluster_enabled) return {};
+  const Settings& settings = config_.settings();
+  if (!settings.cluster_enabled) {
+    if (settings.cluster_map.empty()) return {};
+    return "cluster-map needs cluster-enabled yes";
+  }
   if (const Fault fault = Reload()) return fault;
   flags_.Raise(SlowPathFlags::kCluster);
   return {};
@@ -40,7 +45,7 @@ Fault ClusterState::ReadOperatorsMap() {
   const std::string& path = config_.settings().cluster_map;
   std::string text;
   if (const int fault = config_.disk().Read(path, text); fault != 0)
-    return Concat("cluster-map '", path, "': ", std::strerror(fault));
+    return Concat("cluster-map '", path, "': ", WhyUnopened(fault));
   auto read =
       ReadMapFile(text, {.needs_all_slots = config_.settings().cluster_require_full_coverage});
   if (const Fault* const fault = std::get_if<Fault>(&read))
@@ -63,7 +68,7 @@ Fault ClusterState::ReadOwnMap() {
   const int fault = config_.disk().Read(path, text);
   const bool begins = map_.nodes().empty();
   if (begins && (fault == ENOENT || (fault == 0 && text.empty()))) return BeAlone();
-  if (fault != 0) return Concat("cluster-config-file '", path, "': ", std::strerror(fault));
+  if (fault != 0) return Concat("cluster-config-file '", path, "': ", WhyUnopened(fault));
   auto read = ReadMapFile(text, {.needs_hosts = false});
   if (const Fault* const why = std::get_if<Fault>(&read))
     return Concat("cluster-config-file '", path, "', ", why->sentence());

@@ -195,6 +195,8 @@ def test_maps_that_make_no_sense_end_the_start():
         code, said = shell(Chosen.program, "--port", free_port(), "--dir", folder, "--cluster-enabled", "yes",
                            "--cluster-map", folder)
         assert code != 0 and "cluster-map" in said, said
+        code, said = shell(Chosen.program, "--port", free_port(), "--dir", folder, "--cluster-map", path)
+        assert code != 0 and "cluster-map needs cluster-enabled yes" in said, said
 
 
 if __name__ == "__main__":
