@@ -47,6 +47,10 @@ class ClusterState {
 
   // The master of the map whose line a node is in.
   size_t LineOf(size_t node) const { return map_.MasterOf(node); }
+  // A master's own slots while all is well; false says nothing.
+  bool ServesPlainly(KeySlot slot) const {
+    return !follows_.is_on && is_up() && map_.IsOwner(LineOf(me_), slot);
+  }
   bool IsOfOwnLine(size_t node) const { return LineOf(node) == LineOf(me_); }
   bool follows() const { return follows_.is_on; }
   // The node that leads the line of that node at present. O(nodes) where this server follows.

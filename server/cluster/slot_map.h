@@ -54,6 +54,9 @@ class SlotMap {
   const ClusterNode* OwnerOf(KeySlot slot) const {
     return owners_.empty() || owners_[slot] == kNobody ? nullptr : &nodes_[owners_[slot]];
   }
+  bool IsOwner(size_t node, KeySlot slot) const {
+    return !owners_.empty() && owners_[slot] == node;
+  }
   // The number of the master that a node follows, or its own.
   size_t MasterOf(size_t node) const { return nodes_[node].master.value_or(node); }
   std::optional<size_t> FindId(std::string_view id) const;

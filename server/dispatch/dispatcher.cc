@@ -182,7 +182,8 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
       return RequestOutcome::kDone;
     }
   }
-  if (is_plain && on_.flags.Raised(SlowPathFlags::kCluster)) [[unlikely]] {
+  if (is_plain && on_.flags.Raised(SlowPathFlags::kCluster) && !on_.slots.IsPlainlyHere(request))
+      [[unlikely]] {
     if (const std::string refusal = on_.slots.Ask(session, request); !refusal.empty()) {
       Reject(session, &command, refusal);
       return RequestOutcome::kDone;

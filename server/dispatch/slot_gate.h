@@ -17,6 +17,7 @@
 #include "server/config/settings.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/command_table.h"
+#include "storage/hashing/key_slot.h"
 
 namespace sluice {
 
@@ -46,6 +47,14 @@ class SlotGate {
 
   bool is_on() const { return cluster_.is_on(); }
 
+  // Most requests have one key, which is here: that is seen without a look at all else. False says
+  // nothing.
+  bool IsPlainlyHere(const Request& request) const {
+    const Command& command = request.command;
+    const auto at = static_cast<size_t>(command.first_key);
+    return command.sole_key && at < request.args.size() &&
+           cluster_.ServesPlainly(SlotOfKey(request.args[at]));
+  }
   // The error for the client, without its sign, or empty. EXEC is asked for all that is queued.
   // O(keys and their bytes).
   std::string Ask(const Session& session, const Request& request);

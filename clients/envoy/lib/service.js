@@ -24,7 +24,9 @@ class BusyError extends Error {
 /** Sluice did not answer, or refused: UNAVAILABLE, or 503 over HTTP. `cause` is the Redis client's error. */
 class AwayError extends Error {
   constructor(cause) {
-    super(`Sluice cannot be asked: ${cause.message}`, { cause });
+    // ioredis names its own option there.
+    const why = cause.message.includes("enableOfflineQueue") ? "there is no connection to it" : cause.message;
+    super(`Sluice cannot be asked: ${why}`, { cause });
     this.name = "AwayError";
   }
 }
