@@ -210,6 +210,7 @@ def test_what_command_fuzz_asks_for():
                 time.sleep(0.2)
                 cut(chance, client(leader), near_client, far_client)
             writer = client(leader)  # CLIENT KILL is among what it asks for
+            writer.call("FAILOVER", "ABORT")  # and FAILOVER, during which no replica is let in, as in Redis
             assert sender.returncode == 0, f"the server has gone:\n{leader.output()}"
             compare_all(writer, near, far)
         assert number(writer, "stats", "sync_full") == 1, info(writer, "stats")
