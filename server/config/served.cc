@@ -19,6 +19,7 @@ constexpr std::string_view kChannelRules[] = {"allchannels", "resetchannels"};
 constexpr std::string_view kLogLevels[] = {"debug", "verbose", "notice", "warning"};
 constexpr std::string_view kFsync[] = {"everysec", "always", "no"};
 constexpr std::string_view kRestartGrace[] = {"auto", "yes", "no"};
+constexpr std::string_view kReplicasRequired[] = {"grants", "all"};
 constexpr std::string_view kTlsClients[] = {"no", "yes", "optional"};
 constexpr std::string_view kTlsUsers[] = {"off", "CN"};
 constexpr std::string_view kReadyLine[] = {"auto", "yes", "no"};
@@ -429,6 +430,12 @@ constexpr Option kServedOptions[] = {
            "held back; auto: with appendonly"),
     Served("lock-restart-grace-max", &S::lock_restart_grace_max, Int(0, kLongMax),
            "ms for which they are at most; a longer lease is answered once it is on disk"),
+    Served("lock-min-replicas", &S::lock_min_replicas, Int(0, kIntMax),
+           "Sluices that follow this one and must have a grant before it is answered; 0: none"),
+    Served("lock-replicas-timeout", &S::lock_replicas_timeout, Int(1, kIntMax),
+           "ms for which an answer waits for them; then a grant is taken back"),
+    Served("replicas-required", &S::replicas_required, OneOf(kReplicasRequired),
+           "what they must have: grants, renewals and their kin; or all that is changed"),
     Served("tracking-table-max-keys", &S::tracking_table_max_keys, Int(0, kLongMax),
            "keys that are remembered for client-side caching; 0: any number"),
 };

@@ -231,6 +231,12 @@ struct Settings {
   std::string lock_restart_grace = "auto";  // auto | yes | no
   // ms for which locks are held back after a start in which grants may be missing.
   int64_t lock_restart_grace_max = 600'000;
+  int64_t lock_min_replicas = 0;
+  // ms. Two lost packets in a row (TCP sends again after 200 and 400 ms) and a replica's longest
+  // slice of work fit in; and it is over before clients give up: Jedis does so after 2 s, go-redis
+  // after 3 s.
+  int64_t lock_replicas_timeout = 1000;
+  std::string replicas_required = "grants";   // grants | all
   int64_t tracking_table_max_keys = 1000000;  // 0: no limit
 };
 
