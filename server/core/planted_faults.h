@@ -11,12 +11,14 @@ namespace sluice {
 
 enum class PlantedFault : uint8_t {
   kNone,
-  kUnixDeadlines,      // a log's engine time is the wall clock's, so that its steps move leases
-  kAnswersBeforeSync,  // answers leave before the disk has what they say
-  kMarkBeforeFile,     // tokens are given that no file says are reserved
-  kNoGrace,            // a start that may lack grants holds no name back
-  kSameHistory,        // after a crash the stream goes on under its id, whatever the disk has lost
-  kSentCounts,         // a replica counts as having what it was sent
+  kUnixDeadlines,       // a log's engine time is the wall clock's, so that its steps move leases
+  kAnswersBeforeSync,   // answers leave before the disk has what they say
+  kMarkBeforeFile,      // tokens are given that no file says are reserved
+  kMarkBeforeReplicas,  // the same of replicas
+  kNoGrace,             // a start that may lack grants holds no name back
+  kNoPromotedGrace,     // nor does a replica that is promoted
+  kSameHistory,         // after a crash the stream goes on under its id, whatever the disk has lost
+  kSentCounts,          // a replica counts as having what it was sent
 };
 
 #ifdef SLUICE_PLANTED_FAULTS

@@ -22,7 +22,7 @@ struct LogState {
   // tells more. LogService keeps it.
   bool lacks_data = false;
   // A sync has failed, of this process or the one before: what the system's cache still has of the
-  // log may not be on disk, until the whole state stands in a new base. FenceMark keeps it.
+  // log may not be on disk, until the whole state stands in a new base. Reservation keeps it.
   bool is_unsure = false;
   std::string write_fault;      // in the system's words; empty: the log can be written
   bool snapshot_fault = false;  // snapshots are to be saved, and cannot be

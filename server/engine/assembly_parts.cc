@@ -201,6 +201,8 @@ Replicas::Uses Assembly::ForReplicas() {
       .snapshots = snapshots,
       .state = log_state,
       .flags = flags,
+      .reservation = locks.reservation(),
+      .horizon = locks.horizon(),
       .run_id = run_id,
   };
 }
@@ -229,6 +231,7 @@ Following::Uses Assembly::ForFollowing() {
       .flags = flags,
       .state = follow_state,
       .log = log,
+      .locks = locks,
       .turn_gate = turn_gate,
       .replicas = replicas,
       .loader = full_sync_loader,

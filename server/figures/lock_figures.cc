@@ -81,6 +81,10 @@ void WritePrefixesInVain(From from, MetricText& text) {
   }
 }
 
+// By GraceReason.
+constexpr std::string_view kGraceReasons[] = {"none", "start", "link-was-down",
+                                              "grants-did-not-wait", "data-not-whole"};
+
 // Counters are never set back, but for those of waits: a monitor takes differences. Prefixes are
 // families of their own, so that no sum counts a wait twice.
 constexpr Figure kLockFigures[] = {
@@ -110,11 +114,18 @@ constexpr Figure kLockFigures[] = {
      Counter("sluice_lock_deadlocks", "Requests refused for a circle of waits.")},
     {"locks_fences_refused", "", "FENCED that was answered STALE", kLockCount<&LockCounts::fenced>,
      Counter("sluice_lock_fences_refused", "FENCED requests with a stale token.")},
-    {"locks_restart_grace", "", "1 while names without a known owner are held back after a restart",
+    {"locks_restart_grace", "",
+     "1 while names without a known owner are held back after a restart or a promotion",
      [](From from) { return from.Get<LockService>().GraceLeftMs() > 0; }},
     {"locks_restart_grace_left_ms", "ms", "for so long yet", Of<&LockService::GraceLeftMs>,
      Gauge("sluice_lock_grace_seconds", "For so long unknown locks are held back yet.",
            WriteGraceSeconds)},
+    {"locks_restart_grace_reason", "",
+     "why: `start`, `link-was-down`, `grants-did-not-wait`, `data-not-whole` (the last three of a "
+     "replica that was promoted), or `none`",
+     [](From from) {
+       return kGraceReasons[static_cast<size_t>(from.Get<LockService>().grace_reason())];
+     }},
     {"locks_wait_count", "",
      "requests that waited and had their lock then; this and those that follow: since the start or "
      "CONFIG RESETSTAT",

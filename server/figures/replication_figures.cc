@@ -37,6 +37,9 @@ bool IsReplica(From from) { return from.Get<Following>().is_on(); }
 bool TakesImage(From from) {
   return IsReplica(from) && LinkOf(from).state() == LinkState::kTransfer;
 }
+int64_t PriorityOf(From from) {
+  return from.Get<Following>().is_whole() ? from.Get<Config>().settings().replica_priority : 0;
+}
 bool IsDown(From from) { return IsReplica(from) && LinkOf(from).state() != LinkState::kConnected; }
 
 FigureValue ImageBytesLeft(From from) {
@@ -90,8 +93,9 @@ constexpr Figure kReplicationFigures[] = {
      [](From from) { return LinkOf(from).image_silent_s(); }, kNoMetric, Plot::kNone, TakesImage},
     {"master_link_down_since_seconds", "seconds", "since the link was lost",
      [](From from) { return LinkOf(from).down_s(); }, kNoMetric, Plot::kNone, IsDown},
-    {"slave_priority", "", "the option", Of<&Config::settings, &Settings::replica_priority>,
-     kNoMetric, Plot::kNone, IsReplica},
+    {"slave_priority", "",
+     "the option; 0 where a Sentinel must not choose it: its data are not whole",
+     [](From from) { return PriorityOf(from); }, kNoMetric, Plot::kNone, IsReplica},
     {"slave_read_only", "", "the option", Of<&Config::settings, &Settings::replica_read_only>,
      kNoMetric, Plot::kNone, IsReplica},
     {"replica_announced", "", "the option; 0: a Sentinel names it to no client",

@@ -9,6 +9,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/words.h"
+#include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 
 namespace sluice {
@@ -25,20 +26,23 @@ Following::Following(const Uses& uses)
                      on_.time.Heartbeat(engine_ms);
                      data_of_ms_ = engine_ms;
                    },
-               .clock = [this](const LogClock& clock) { on_.time.ClockChanged(clock); }}) {}
+               .clock = [this](const LogClock& clock) { on_.time.ClockChanged(clock); },
+               .reserved = [this](const ReservedEnvelope& what) { NoteReserved(what); }}) {}
 
 // --- roles
 
 void Following::Start() {
   if (on_.config.settings().replicaof.host.empty()) return;
   Begin();
+  may_lack_locks_ = true;  // until the files say otherwise
   const Settings::Master master = on_.config.settings().replicaof;
   link_.Follow(master.host, static_cast<int>(master.port));
 }
 
 void Following::FilesLoaded(const std::optional<StreamPosition>& loaded) {
   if (!is_on()) return;
-  has_place_ = loaded.has_value();
+  has_place_ = is_whole_ = loaded.has_value();
+  may_lack_locks_ = !loaded || !loaded->reading || loaded->reading->kind == StreamKind::kOfSluice;
   reading_ = loaded ? loaded->reading : std::nullopt;
 }
 
@@ -47,6 +51,8 @@ void Following::Follow(std::string host, int64_t port) {
     UnblockAll();
     Begin();
     has_place_ = true;  // in its own history
+    is_whole_ = true;
+    may_lack_locks_ = false;
     own_history_ = on_.replicas.ids().id();
     reading_ = on_.replicas.reading();
   }
@@ -71,6 +77,8 @@ void Following::Begin() {
 
 void Following::BeMaster() {
   if (!is_on()) return;
+  const PromotedReplica was{
+      .may_lack_locks = may_lack_locks_, .is_whole = is_whole_, .is_link_up = on_.state.is_link_up};
   link_.Stop();
   SetUp(false);
   GiveImageUp();
@@ -83,6 +91,7 @@ void Following::BeMaster() {
   owes_ack_ = false;
   on_.replicas.EndRelaying();
   on_.time.Promoted();
+  on_.locks.Promoted(was);
   on_.log.Promoted();
   on_.standstill.End(Standstill::kFollowing);
 }
@@ -149,6 +158,7 @@ void Following::GoOn(const Agreement& agreement) {
   }
   on_.replicas.GoOnAs(ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id()));
   StreamBegins(reading_.value_or(StreamReading{}), link_.origin());
+  is_whole_ = true;
   SetUp(true);
 }
 
@@ -180,6 +190,7 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   const StreamReading reading = ReadingOf(outcome, agreement);
   data_of_ms_.reset();
   has_place_ = !agreement.is_silent;
+  is_whole_ = true;
   on_.replicas.AdoptHistory(ReplicationId::Of(agreement.id), agreement.offset);
   // A Sluice has said it all.
   StreamBegins(reading, agreement.reading ? std::nullopt : link_.origin());
@@ -212,9 +223,11 @@ void Following::StreamBegins(const StreamReading& reading,
   reading_ = reading;
   unsynced_.clear();
   synced_ = 0;
+  may_lack_locks_ = reading.kind == StreamKind::kOfSluice;
   player_.Begin(reading);
   player_.SetOrigin(origin);
   on_.replicas.NoteReading(reading);
+  on_.locks.MasterHasSaid({});
 }
 
 void Following::LinkLost() {
@@ -226,6 +239,14 @@ void Following::SetUp(bool is_up) {
   // As of the last whole unit: what stands in an open MULTI is said again.
   if (!is_up && on_.state.is_link_up) reading_ = on_.replicas.reading();
   on_.state.is_link_up = is_up;
+}
+
+void Following::NoteReserved(const ReservedEnvelope& reserved) {
+  const bool is_complete =
+      reserved.complete_at && reserved.complete_at->text() == link_.master_run_id();
+  on_.locks.MasterHasSaid({.token_mark = reserved.token_mark,
+                           .horizon_ms = on_.clock.now().ms() + reserved.horizon_ms,
+                           .is_complete = is_complete});
 }
 
 // --- the stream

@@ -48,6 +48,7 @@ class Following final : private LinkFollower {
     SlowPathFlags& flags;
     FollowState& state;
     LogService& log;
+    LockService& locks;
     const TurnGate& turn_gate;
     Replicas& replicas;
     FullSyncLoader& loader;
@@ -72,6 +73,9 @@ class Following final : private LinkFollower {
   // None is. Nothing where none was.
   void BeMaster();
   bool is_on() const { return on_.state.is_on; }
+  // Its data are those of a master, whole: since they were last known to be, no full sync has begun
+  // or failed. Others are not to be promoted.
+  bool is_whole() const { return is_whole_; }
   // It follows that one already.
   bool Follows(std::string_view host, int64_t port) const;
 
@@ -108,7 +112,11 @@ class Following final : private LinkFollower {
   bool MayConnect() const override;
   const std::string& RunId() const override { return on_.replicas.run_id(); }
   bool HasMade(std::string_view id) const override;
-  void FullSyncBegins() override { image_made_ms_ = on_.loader.OwnMs(); }
+  void FullSyncBegins() override {
+    image_made_ms_ = on_.loader.OwnMs();
+    is_whole_ = false;
+    may_lack_locks_ = link_.is_with_sluice();
+  }
   void GoOn(const Agreement& agreement) override;
   void TakeImage(const std::string& path, const Agreement& agreement) override;
   void LinkLost() override;
@@ -128,6 +136,7 @@ class Following final : private LinkFollower {
   void GiveStreamUp(std::string_view error);
   void Acknowledge();
   void NoteTurn();
+  void NoteReserved(const ReservedEnvelope& reserved);
   void NoteWord();
   std::optional<int64_t> Synced();
   void SetUp(bool is_up);
@@ -139,6 +148,8 @@ class Following final : private LinkFollower {
   StreamPlayer player_;
   // The data are those of a stream at Replicas' end of it.
   bool has_place_ = false;
+  bool is_whole_ = false;
+  bool may_lack_locks_ = false;           // grants of the master, a Sluice
   std::optional<StreamReading> reading_;  // there; null: it is not known
   int64_t image_made_ms_ = 0;
   // The history that this server made as a master, before it followed; none: it made none.

@@ -157,6 +157,7 @@ void Handshake::OriginAnswered(std::string_view line, std::string& out) {
   }
   origin_ = origin.starts_with('+') ? ReadOrigin(origin.substr(1)) : std::nullopt;
   is_with_sluice_ = origin_.has_value();
+  if (is_with_sluice_ && names_run) master_run_id_ = line.substr(run_id_at + 1);
   if (is_with_sluice_) return SayPsync(out);
   Say(out, {"INFO", "replication"});
   awaited_ = {Awaited::kInfo};

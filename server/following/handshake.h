@@ -76,6 +76,8 @@ class Handshake {
   const Agreement& agreement() const { return agreement_; }
   // The other server is a Sluice.
   bool is_with_sluice() const { return is_with_sluice_; }
+  // The run id of that Sluice; empty: it does not say.
+  const std::string& master_run_id() const { return master_run_id_; }
   // Null: it cannot be known; it is what it was.
   const std::optional<StreamOrigin>& origin() const { return origin_; }
 
@@ -99,6 +101,7 @@ class Handshake {
   std::vector<Awaited> awaited_;  // the last one comes first
   std::optional<size_t> info_bytes_;
   bool is_with_sluice_ = false;
+  std::string master_run_id_;
   std::optional<StreamOrigin> origin_;
   Agreement agreement_;
 };

@@ -131,6 +131,7 @@ size_t MasterLink::TakeAnswers(Session& session, std::string_view bytes) {
   agreement_ = handshake_->agreement();
   is_with_sluice_ = handshake_->is_with_sluice();
   origin_ = handshake_->origin();
+  master_run_id_ = handshake_->master_run_id();
   handshake_.reset();
   Agreed();
   if (state_ == LinkState::kConnected) on_.links.Parse(session);

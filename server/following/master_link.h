@@ -106,6 +106,7 @@ class MasterLink final : private LinkListener {
   bool is_link(const Session& session) const { return session_ == session.id; }
   bool is_with_sluice() const { return is_with_sluice_; }
   const std::optional<StreamOrigin>& origin() const { return origin_; }
+  const std::string& master_run_id() const { return master_run_id_; }  // see Handshake
   int64_t silent_s() const;  // since the master's last word; -1: there is no link
   int64_t down_s() const;    // since the link was lost
   // The image that comes, in bytes.
@@ -148,6 +149,7 @@ class MasterLink final : private LinkListener {
   bool takes_over_ = false;
   bool is_with_sluice_ = false;
   std::optional<StreamOrigin> origin_;
+  std::string master_run_id_;
   std::optional<SessionId> session_;
   std::optional<Handshake> handshake_;
   Agreement agreement_;

@@ -148,6 +148,8 @@ void StreamPlayer::Note(const Said& said) {
   if (const auto* const time = std::get_if<TimeEnvelope>(&said.envelope))
     reading_.told_ms = std::max<int64_t>(time->engine_ms, reading_.told_ms);
   if (std::holds_alternative<AbsoluteEnvelope>(said.envelope)) is_absolute_ = true;
+  const auto* const reserved = std::get_if<ReservedEnvelope>(&said.envelope);
+  if (reserved && reading_.kind == StreamKind::kOfSluice) tells_.reserved(*reserved);
 }
 
 // Inside a transaction that is late already, nobody looks at the time.

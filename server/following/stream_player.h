@@ -63,6 +63,7 @@ class StreamPlayer {
     std::function<void()> asks_for_ack;
     std::function<void(int64_t engine_ms)> time;  // the master's, just now
     std::function<void(const LogClock&)> clock;   // and it is another one
+    std::function<void(const ReservedEnvelope&)> reserved;
   };
   StreamPlayer(const Uses& uses, Tells tells);
 

@@ -32,10 +32,15 @@ int64_t LeaseHorizon::EndOf(const LockHolder& holder, const Now& now) const {
 bool LeaseHorizon::Cover(int64_t hold_ms, int64_t ends_ms) {
   if (answers_wait() || hold_ms <= 0) return true;
   if (IsTooLong(hold_ms)) return false;
-  const int64_t ahead_ms = std::max(hold_ms, kAheadMs);
-  // In steps, so that a renewal every few seconds does not write each time.
-  if (ends_ms + ahead_ms / 2 > wanted_ms_) wanted_ms_ = ends_ms + ahead_ms;
+  Reach(hold_ms, ends_ms, wanted_ms_);
   return ends_ms <= written_ms_;
+}
+
+// In steps, so that a renewal every few seconds does not write each time.
+void LeaseHorizon::Reach(int64_t hold_ms, int64_t ends_ms, int64_t& wanted_ms) {
+  if (hold_ms <= 0) return;
+  const int64_t ahead_ms = std::max(hold_ms, kAheadMs);
+  if (ends_ms + ahead_ms / 2 > wanted_ms) wanted_ms = ends_ms + ahead_ms;
 }
 
 bool LeaseHorizon::IsBehind(const Now& now) const {

@@ -24,6 +24,8 @@ void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
   if (!on_.changes.wants_effects()) return;
   if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now()))
     on_.turn_needs.disk = true;
+  if (on_.horizon.is_followed()) [[unlikely]]
+    on_.horizon.Tell(holder, on_.clock.now());
   TellHolder(lock.name(), lock, holder, on_.clock.now(),
              [&](Args effect) { on_.changes.Add(lock.name().db, effect); });
 }

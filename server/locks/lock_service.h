@@ -1,9 +1,9 @@
 // LockService: the locks of the server as one part. It joins the rules (storage/locks) to these
 // parts: HeldLocks keeps locks in the keyspace, LockWaits answers clients that wait for them,
 // LockRecorder says what has happened to holders (log, events), LockLosses tells those that lost a
-// lock, FenceMark keeps tokens growing over restarts, RestartGrace knows which names are held back
-// after a restart. Its own work is the order in which the parts' notes are dealt with (Settle),
-// between commands and in slices.
+// lock, Reservation keeps tokens growing over restarts and failovers, RestartGrace knows which
+// names are held back after one. Its own work is the order in which the parts' notes are dealt with
+// (Settle), between commands and in slices.
 //
 //   Locks& locks = call.part<LockService>().Enter();    // what has happened to locks comes first
 //   const std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "server/locks/fence_mark.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_connections.h"
 #include "server/locks/lock_losses.h"
 #include "server/locks/lock_recorder.h"
 #include "server/locks/lock_waits.h"
+#include "server/locks/reservation.h"
 #include "server/locks/turn_meter.h"
 #include "server/notify/key_listeners.h"
 #include "storage/locks/locks.h"
@@ -28,6 +28,27 @@
 namespace sluice {
 
 class Standstill;
+
+// A server that has followed another, when it becomes the master.
+struct PromotedReplica {
+  bool may_lack_locks = false;  // it has followed a Sluice; its data are no longer its own
+  bool is_whole = false;
+  bool is_link_up = false;
+};
+// As a master has said: what it has reserved ahead for locks.
+struct MasterReserve {
+  int64_t token_mark = 0;
+  int64_t horizon_ms = 0;    // engine ms: every lease ends before; 0: that is not known
+  bool is_complete = false;  // no grant is answered before this server has it
+};
+// Why names are held back.
+enum class GraceReason : uint8_t {
+  kNone,
+  kStart,             // grants of before it may be missing
+  kLinkWasDown,       // this server was promoted: its master may have granted more
+  kGrantsDidNotWait,  // the same: grants were answered before this server had them
+  kDataNotWhole,      // the same, in the middle of a full sync or before the first
+};
 
 class LockService final : public KeyListener {
  public:
@@ -109,9 +130,14 @@ class LockService final : public KeyListener {
   // An administrator says that no owner holds it: tokens of before are stale from now on.
   void EndDoubt(OpenLock& open);
   bool IsWithheld(OpenLock& open) const { return held_.IsWithheld(open.lock()); }
+  GraceReason grace_reason() const { return grace_.is_on() ? grace_reason_ : GraceReason::kNone; }
   int64_t GraceLeftMs() const { return grace_.LeftMs(on_.clock.now()); }
   // RESET: the connection's session bindings end at once, as if it had closed.
   void EndBindings(const Session& session);
+
+  // --- for replicas
+  Reservation& reservation() { return reservation_; }
+  LeaseHorizon& horizon() { return horizon_; }
 
   // --- for the engine
   void SessionEnded(const Session& session);
@@ -139,12 +165,16 @@ class LockService final : public KeyListener {
   // A lock is being changed by this service now, and LockRecorder tells of that.
   bool changes_itself() const { return held_.changes_a_key(); }
   // Before a turn and behind it: sees to it that there are tokens to give.
-  void BetweenTurns() { mark_.LookAhead(); }
+  void BetweenTurns() { reservation_.LookAhead(); }
   // Once, before the first client is served: whether data were loaded, whether the grants of before
   // are known, all of them, and the wall clock's time of the last thing that is known. Holds names
   // back if need be, for as long as the file says, or leases may run that count here; never longer
   // than lock-restart-grace-max.
   void Started(bool has_data, bool has_all_grants, int64_t last_unix_ms);
+  // The same of one that followed a master, and is one from now on: tokens go on above that one's.
+  // The last word of that one counts, since this server has followed it.
+  void MasterHasSaid(const MasterReserve& reserve);
+  void Promoted(const PromotedReplica& was);
   // lock-restart-grace or -max was changed: the grace that runs follows, counted from its
   // beginning. It never gets longer: the grants that are missing do not.
   void GraceBoundChanged();
@@ -158,12 +188,13 @@ class LockService final : public KeyListener {
   // See HeldLocks.
   void ImageBegins() { held_.ImageBegins(); }
   // At the end: all that was granted is in a log, on disk.
-  void AllIsDurable() { mark_.Forget(); }
+  void AllIsDurable() { reservation_.Forget(); }
   // At the end, too: a sync of the log has failed.
-  void LogIsUnsure() { mark_.WriteUnsure(); }
+  void LogIsUnsure() { reservation_.WriteUnsure(); }
   void TimeShifted(int64_t ms) {  // see Assembly::TimeShifted
     memory_.Shift(ms);
-    mark_.TimeShifted();
+    if (master_has_.horizon_ms > 0) master_has_.horizon_ms += ms;
+    reservation_.TimeShifted();
   }
   // Deals with what has been noted; between top-level commands, and after timers.
   void CatchUp();
@@ -181,7 +212,9 @@ class LockService final : public KeyListener {
 
   void FollowStandstill();
   void EndTimes();
-  void HoldBack(int64_t left_ms, RestartGrace::Terms terms);
+  void HoldBack(int64_t left_ms, RestartGrace::Terms terms, GraceReason reason);
+  GraceReason ReasonAfter(const PromotedReplica& was) const;
+  bool MayHoldBack() const;
   void NoteDoubt(int64_t held_back_until_unix_ms);
   int64_t NewestKnown(OpenLock& open) const;
   void EndGrace();
@@ -198,7 +231,7 @@ class LockService final : public KeyListener {
   FenceTokens tokens_;
   FenceMemory memory_;
   LeaseHorizon horizon_;
-  FenceMark mark_;
+  Reservation reservation_;
   RestartGrace grace_;
   TurnMeter meter_;
   LockLosses losses_;
@@ -210,6 +243,8 @@ class LockService final : public KeyListener {
   TimerTaskOf<LockService> grace_ends_{*this};
   std::vector<uint64_t> ended_;  // sessions, noted
   AreOver are_over_;
+  GraceReason grace_reason_ = GraceReason::kNone;
+  MasterReserve master_has_;
   int answers_left_;  // of this turn: refusals and pushes
 };
 

@@ -92,11 +92,14 @@ Read ReadTime(std::string_view body, Fault& fault) {
 }
 
 Read ReadReserved(std::string_view body, Fault& fault) {
-  const auto numbers = ReadNumbers<2>(body);
+  const size_t run_at = body.rfind(' ') + 1;
+  const std::optional<ReplicationId> run =
+      body.size() > ReplicationId::kBytes ? ReplicationId::Of(body.substr(run_at)) : std::nullopt;
+  const auto numbers = ReadNumbers<2>(run ? body.substr(0, run_at - 1) : body);
   if (numbers) {
     const auto [mark, horizon_ms] = *numbers;
-    if (mark >= 0 && mark <= kTokenMax && horizon_ms >= 0 && horizon_ms <= kEnvelopeMsMax)
-      return ReservedEnvelope{mark, horizon_ms};
+    if (mark >= 0 && mark <= kTokenRestoredMax && horizon_ms >= 0 && horizon_ms <= kEnvelopeMsMax)
+      return ReservedEnvelope{mark, horizon_ms, run};
   }
   fault = "what is reserved is not a token and a span in ms";
   return std::nullopt;
@@ -174,7 +177,8 @@ void AppendAbsoluteEnvelope(std::string& out) { AppendPing(out, "A"); }
 void AppendTimeEnvelope(std::string& out, int64_t engine_ms) { AppendPing(out, "H ", engine_ms); }
 
 void AppendReservedEnvelope(std::string& out, const ReservedEnvelope& reserved) {
-  AppendPing(out, "M ", reserved.token_mark, " ", reserved.horizon_ms);
+  const std::string_view run = reserved.complete_at ? reserved.complete_at->text() : "";
+  AppendPing(out, "M ", reserved.token_mark, " ", reserved.horizon_ms, run.empty() ? "" : " ", run);
 }
 
 }  // namespace sluice

@@ -7,9 +7,11 @@
 //   PING "SLUICE1 A"                              the deadline in the next command is absolute
 //   PING "SLUICE1 H <engine ms>"                  heartbeat: the writer's time, once a second while
 //                                                 the stream gets longer, and with each PING
-//   PING "SLUICE1 M <mark> <horizon ms>"          reserved ahead for locks: all tokens are below
+//   PING "SLUICE1 M <mark> <horizon ms>[ <run>]"  reserved ahead for locks: all tokens are below
 //   the
-//                                                 mark, and every lease ends within so many ms
+//                                                 mark, and every lease ends within so many ms; who
+//                                                 follows the server with that run id itself has
+//                                                 every grant before that is answered
 //
 // Deadlines in the stream are those of engine time, written as Unix times by the clock of C, as
 // relative ones are the rule; A marks the others. An unknown letter is skipped: later writers may
@@ -27,6 +29,7 @@
 #include "protocol/args.h"
 #include "protocol/argument_list.h"
 #include "protocol/text/fault.h"
+#include "storage/log/stream_position.h"
 #include "storage/log/turn_writer.h"
 
 namespace sluice {
@@ -60,6 +63,7 @@ struct TimeEnvelope {
 struct ReservedEnvelope {
   int64_t token_mark;
   int64_t horizon_ms;
+  std::optional<ReplicationId> complete_at = std::nullopt;  // a run id; they look alike
 };
 using Envelope = std::variant<NoEnvelope, UnknownEnvelope, EffectEnvelope, ClockEnvelope,
                               AbsoluteEnvelope, TimeEnvelope, ReservedEnvelope>;

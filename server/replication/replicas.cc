@@ -32,7 +32,13 @@ Replicas::Replicas(const Uses& uses)
     : on_(uses),
       ids_(*ReplicationId::Of(uses.run_id)),
       stream_(uses.effects, uses.clock, uses.commands),
-      turns_(stream_, [this] { TakeFromStream(); }) {}
+      turns_(stream_, [this] { TakeFromStream(); }),
+      witness_({.settings = uses.config.settings(),
+                .clock = uses.clock,
+                .reservation = uses.reservation,
+                .horizon = uses.horizon,
+                .stream = stream_,
+                .id = ids_.id()}) {}
 
 Replicas::~Replicas() {
   // Sessions outlive the backlog, and the snapshots.
@@ -141,6 +147,7 @@ void Replicas::Acknowledged(Session& session, int64_t offset) {
     Log(LogLevel::kNotice,
         Concat("Synchronization with replica ", AddressOf(session), " succeeded"));
   }
+  replica.has_acked |= replica.phase == ReplicaPhase::kOnline;
   has_acks_ = true;
 }
 
@@ -283,7 +290,9 @@ void Replicas::Forget(Session& session) {
 void Replicas::SetPhase(Replica& replica, ReplicaPhase phase) {
   replica.phase = phase;
   replica.since_ms = on_.clock.now().ms();
-  if (phase == ReplicaPhase::kOnline) NoteGood();
+  if (phase != ReplicaPhase::kOnline) return;
+  NoteGood();
+  witness_.ReplicaCame();
 }
 
 // --- who has what

@@ -34,6 +34,7 @@
 #include "server/dispatch/log_state.h"
 #include "server/replication/replica.h"
 #include "server/replication/replica_turns.h"
+#include "server/replication/replica_witness.h"
 #include "server/replication/replication_ids.h"
 #include "server/replication/replication_stream.h"
 #include "server/snapshots/snapshots.h"
@@ -61,6 +62,8 @@ class Replicas final {
     Snapshots& snapshots;
     LogState& state;
     SlowPathFlags& flags;
+    Reservation& reservation;
+    LeaseHorizon& horizon;
     const std::string& run_id;  // of the stream, too, until there is one
   };
   struct Counts {
@@ -221,6 +224,9 @@ class Replicas final {
   // --- feeding
   void FeedAll();
   void TellTimeIfDue();
+  void SeeSluices();
+  template <typename Tell>
+  void TellOwnWords(const Tell& tell);
   void TakeFromStream();
   bool Feed(Session& session, Replica& replica);
   bool FailImage(Session& session);
@@ -247,6 +253,7 @@ class Replicas final {
   ReplicationIds ids_;
   ReplicationStream stream_;
   ReplicaTurns turns_;
+  ReplicaWitness witness_;
   std::vector<SessionId> replicas_;
   Counts counts_;
   uint64_t syncs_ = 0;  // images that were asked for

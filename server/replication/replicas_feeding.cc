@@ -109,6 +109,7 @@ void Replicas::FeedAll() {
   if (std::exchange(has_acks_, false)) ForgetWhatAllHave();
   if (std::exchange(wants_acks_, false) && !replicas_.empty()) AskForAcks();
   TakeFromStream();
+  SeeSluices();
   TellTimeIfDue();
   ForEach([this](Session& session, Replica& replica) {
     if (session.close == CloseMode::kNow) return;
@@ -119,10 +120,31 @@ void Replicas::FeedAll() {
   stream_.backlog()->Trim();
 }
 
-void Replicas::AskForAcks() {
+// Words of the server itself are no turn's news.
+template <typename Tell>
+void Replicas::TellOwnWords(const Tell& tell) {
   turns_.NoteEnd();
-  stream_.AskForAcks();
+  tell();
   turns_.PassOverOwnWords();
+}
+
+void Replicas::AskForAcks() {
+  TellOwnWords([this] { stream_.AskForAcks(); });
+}
+
+void Replicas::SeeSluices() {
+  if (stream_.is_relayed()) return;
+  std::vector<Replica*> sluices;
+  ForEach([&sluices](Session& session, Replica& replica) {
+    const bool is_there =
+        replica.phase == ReplicaPhase::kOnline && session.close == CloseMode::kOpen;
+    if (replica.is_sluice && is_there) sluices.push_back(&replica);
+  });
+  witness_.See(sluices);
+  if (!witness_.HasNews() || !MayGrow()) return;
+  const bool is_time_told = stream_.end() == told_time_end_;
+  TellOwnWords([this] { witness_.Tell(); });
+  if (is_time_told) told_time_end_ = stream_.end();  // nobody needs it for that
 }
 
 // Only beside other bytes, and those come at the latest with each PING: at rest the stream gets no
@@ -135,9 +157,7 @@ void Replicas::TellTimeIfDue() {
   bool any_sluice = false;
   ForEach([&](const Session&, const Replica& replica) { any_sluice |= replica.is_sluice; });
   if (!any_sluice) return;
-  turns_.NoteEnd();
-  stream_.TellTime();
-  turns_.PassOverOwnWords();
+  TellOwnWords([this] { stream_.TellTime(); });
   told_time_ms_ = now_ms;
   told_time_end_ = stream_.end();
 }

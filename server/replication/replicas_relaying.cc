@@ -19,6 +19,7 @@ void Replicas::BeginRelaying() {
     NoteReading(stream_.reading());
   }
   stream_.SetRelayed(true);
+  witness_.Restart();
 }
 
 void Replicas::AdoptHistory(const std::optional<ReplicationId>& id, int64_t offset) {
@@ -68,6 +69,7 @@ void Replicas::EndRelaying() {
 }
 
 void Replicas::CloseStream() {
+  witness_.Restart();
   on_.turn_gate.Remove(turns_);
   stream_.Close();
   on_.state.stream.reset();

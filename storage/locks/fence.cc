@@ -37,7 +37,7 @@ int64_t FenceTokens::MarkFor(const Now& now, int64_t count) const {
 }
 
 void FenceTokens::set_mark(int64_t mark) {
-  assert(mark >= mark_ && mark <= kTokenMax);
+  assert(mark >= last_ && mark <= kTokenMax);
   mark_ = mark;
 }
 

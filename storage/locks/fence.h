@@ -43,7 +43,7 @@ inline constexpr int64_t kTokensAtOnce = 1024;  // as many as one request may ne
 inline constexpr int64_t kTokenStartAhead = 100'000'000'000;
 
 // Numbers between last() and mark() may be issued without asking the disk; nothing above mark()
-// ever is. To keep the mark durable is the part of server/locks/fence_mark.h.
+// ever is. To keep the mark durable is the part of server/locks/reservation.h.
 class FenceTokens {
  public:
   // `mark`: read from where it is kept, 0 if nowhere; everything up to it counts as issued.
@@ -58,6 +58,7 @@ class FenceTokens {
   // durable, hand it to set_mark. A server that keeps nothing sets kTokenMax once.
   bool IsReserved(const Now& now, int64_t count) const;
   int64_t MarkFor(const Now& now, int64_t count) const;
+  // Lower than it was where another has to keep it from now on, but not below last().
   void set_mark(int64_t mark);
   // Requires: CanIssue(1). The wall clock is followed as long as kTokensAtOnce are left behind it:
   // a mark that lies behind the clock, for the disk is slow or no lock was taken for hours, keeps

@@ -21,7 +21,7 @@ PLAIN_KEY = re.compile(r"(?:(?:std::)?(?:u?int(?:8|16|32|64)_t|size_t)|int|(?:co
 UNKEYED = re.compile(r"\b(?:absl::Hash(?:Of)?\b|std::hash\b|boost::hash\b|XXH\w+)")
 MAY_BE_UNKEYED = {
     "storage/types/digest.cc": "DIGEST's answer is XXH3, which clients compute too",
-    "server/locks/fence_mark.cc": "a checksum of the server's own file",
+    "server/locks/fence_file.cc": "a checksum of the server's own file",
     "storage/log/turn_writer.cc": "digests of the server's own file",
     "server/notify/pubsub.h": "of a session's and a channel's address",
 }

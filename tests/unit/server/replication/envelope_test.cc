@@ -67,10 +67,21 @@ TEST(EnvelopeTest, WhatIsWrittenIsRead) {
   EXPECT_EQ(ReadAs<TimeEnvelope>(ArgumentOf(bytes)).engine_ms, 1234);
 
   bytes.clear();
-  AppendReservedEnvelope(bytes, {kTokenMax, 30'000});
-  const auto reserved = ReadAs<ReservedEnvelope>(ArgumentOf(bytes));
-  EXPECT_EQ(reserved.token_mark, kTokenMax);
+  AppendReservedEnvelope(bytes, {kTokenRestoredMax, 30'000});
+  auto reserved = ReadAs<ReservedEnvelope>(ArgumentOf(bytes));
+  EXPECT_EQ(reserved.token_mark, kTokenRestoredMax);
   EXPECT_EQ(reserved.horizon_ms, 30'000);
+  EXPECT_EQ(reserved.complete_at, std::nullopt);
+
+  bytes.clear();
+  const auto run = ReplicationId::Of("0123456789012345678901234567890123456789");
+  AppendReservedEnvelope(bytes, {17, 0, run});
+  EXPECT_EQ(ArgumentOf(bytes), "SLUICE1 M 17 0 0123456789012345678901234567890123456789");
+  reserved = ReadAs<ReservedEnvelope>(ArgumentOf(bytes));
+  EXPECT_EQ(reserved.token_mark, 17);
+  EXPECT_EQ(reserved.complete_at, run);
+  EXPECT_FALSE(FaultOf("SLUICE1 M 17 0 0123").empty());
+  EXPECT_FALSE(FaultOf("SLUICE1 M 4503599627370497 0").empty()) << "half of all numbers are left";
 }
 
 TEST(EnvelopeTest, AnEffectMayHoldAnyBytes) {

@@ -1,19 +1,16 @@
-// FenceMark: keeps what is reserved ahead of what locks need, so that a crash cannot take it back:
-// fencing tokens, which so grow over restarts, and the moment before which all leases end
-// (LeaseHorizon). It stands in the file fence-mark-file in the working directory, written and
-// synced ahead of the tokens that are given: a kill -9 and a restored backup cost numbers, not
-// safety. With no file named the wall clock has to do, and no names are held back.
+// Reservation: what is reserved ahead of what locks need, so that neither a crash nor a failover
+// can take it back: fencing tokens, which so grow over both, and the moment before which all leases
+// end (LeaseHorizon). It decides when more is needed, and when what is reserved counts: as soon as
+// every witness has it.
 //
-//   <mark> <horizon> <held back until>[ doubt <token>][ unsure] <XXH3 of all that, 16 hex digits>\n
+//   FenceFile        a kill -9 and a restored backup cost numbers, not safety
+//   the replicas     with lock-min-replicas k: k Sluices that follow (server/replication); a server
+//                    that is promoted goes on above every token that the one before it has given
 //
-// The horizon, and until when a start has held names back (RestartGrace), are Unix times in ms; 0:
-// there is none. "doubt": a start may have lacked grants up to this token (FenceMemory). "unsure":
-// a sync of the log has failed (LogState::is_unsure). Older files lack all of these, and their
-// checksum is that of the mark's digits. A file without a checksum is believed only if its number
-// has the 16 digits of tokens that were microseconds. One that is damaged is refused; a missing one
-// means a start far ahead of the clock.
+// With no file named the wall clock has to do for a restart, and no names are held back. A damaged
+// file is refused; a missing one means a start far ahead of the clock.
 //
-// A worker writes it, between turns and long before the tokens are spent, and after the first time
+// The file is written between turns and long before the tokens are spent, and after the first time
 // only where locks are taken: a server without locks writes once, and gets along where it cannot.
 // That first writing begins some ms behind the start, so it costs the first answer nothing: neither
 // the thread of the worker, nor what its sync takes from the processor. A caller who wants a lock
@@ -21,17 +18,22 @@
 // the mark that was found. No other command waits for the disk.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <string>
+
 #include "server/clients/host.h"
 #include "server/config/config.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/log_state.h"
+#include "server/locks/fence_file.h"
 #include "server/locks/lease_horizon.h"
 #include "storage/locks/fence.h"
 #include "storage/time/timer_task.h"
 
 namespace sluice {
 
-class FenceMark {
+class Reservation {
  public:
   struct Uses {
     const Config& config;
@@ -40,19 +42,17 @@ class FenceMark {
     LogState& log;
     TimerTasks& timers;
   };
-  FenceMark(const Uses& uses, FenceTokens& tokens, FenceMemory& memory, LeaseHorizon& horizon)
+  Reservation(const Uses& uses, FenceTokens& tokens, FenceMemory& memory, LeaseHorizon& horizon)
       : on_(uses),
-        path_(uses.config.settings().fence_mark_file.empty()
-                  ? std::string()
-                  : uses.config.disk().Absolute(uses.config.settings().fence_mark_file)),
+        file_(uses.config, uses.host),
         tokens_(tokens),
         memory_(memory),
         horizon_(horizon) {
     first_write_.fired = [](TimerTask& task) {
-      static_cast<TimerTaskOf<FenceMark>&>(task).owner.FirstWriteIsDue();
+      static_cast<TimerTaskOf<Reservation>&>(task).owner.FirstWriteIsDue();
     };
   }
-  ~FenceMark() { on_.timers.Disarm(first_write_); }
+  ~Reservation() { on_.timers.Disarm(first_write_); }
 
   // Reads the file, before the first turn or in it; that tokens are reserved follows soon. Only the
   // first call does: LookAhead and Started may both come first.
@@ -71,6 +71,22 @@ class FenceMark {
   // the mark written again.
   void Want();
   void TimeShifted() { retry_ms_ = 0; }  // see Assembly::TimeShifted
+
+  // --- replicas as a witness
+  // The mark that they are to be told: rises long before the tokens below it are spent.
+  int64_t MarkForReplicas();
+  // lock-min-replicas of them have this mark. It stays true when they go.
+  void ReplicasHave(int64_t mark);
+  // None is known to have any: lock-min-replicas has risen.
+  void ReplicasHaveNothing();
+
+  // --- what a master that is followed has reserved. It is kept in the file, too, when there is
+  // time
+  void MasterHas(int64_t mark);
+  // This server is a master: its tokens go on above all of that.
+  void Promoted();
+  // The same of one that may not have been told: above the wall clock by so much, too.
+  void PromotedUntold(int64_t ahead);
 
   // --- what the file has said of leases and of names held back, as Unix times in ms; 0: nothing
   int64_t found_horizon_unix_ms() const { return found_.horizon_unix_ms; }
@@ -94,22 +110,12 @@ class FenceMark {
   int WriteUnsure();
 
  private:
-  struct Content {
-    int64_t mark = 0;
-    int64_t horizon_unix_ms = 0;
-    int64_t held_back_until_unix_ms = 0;
-    int64_t doubted = 0;  // a token; 0: none is
-    bool is_unsure = false;
-  };
-  static std::string TextOf(const Content& content);
-  static bool Read(std::string_view text, Content& content);
-  static bool ReadOldMark(std::string_view text, int64_t& mark);
-
   // What there was when nothing was left to be written; by default there was no such time.
   struct Seen {
     int64_t ms = -1;
     int64_t token = 0;
     int64_t horizon_ms = 0;
+    int64_t replicas = 0;  // lock-min-replicas
     bool is_unsure = false;
     bool operator==(const Seen&) const = default;
   };
@@ -117,27 +123,31 @@ class FenceMark {
     return {.ms = on_.clock.now().ms(),
             .token = tokens_.last(),
             .horizon_ms = horizon_.wanted_ms(),
+            .replicas = on_.config.settings().lock_min_replicas,
             .is_unsure = on_.log.is_unsure};
   }
+  // On its way to the disk.
+  struct Job {
+    FenceContent content;
+    int64_t horizon_ms = 0;
+    int64_t offset_ms = 0;  // of the wall clock
+  };
   void LookClosely();
   void Load();
   void FirstWriteIsDue();
   void Reserve();
   void Write();
   int WriteNow();
-  void Await();
   void Written();
-  bool is_doubt_told() const { return path().empty() || on_.log.is_unsure == told_unsure_; }
-  bool IsBehind(const Now& now) const {
-    const bool is_grace_told = told_grace_unix_ms_ == found_.held_back_until_unix_ms;
-    return horizon_.IsBehind(now) || !is_doubt_told() || (!is_grace_told && !path().empty());
+  void Count();
+  bool is_doubt_told() const {
+    return file_.path().empty() || on_.log.is_unsure == told_.is_unsure;
   }
-  // Absolute: it stays where it was opened when `dir` changes. Empty: there is none.
-  const std::string& path() const { return path_; }
+  bool IsBehind(const Now& now) const;
 
   const Uses on_;
-  const std::string path_;
-  TimerTaskOf<FenceMark> first_write_{*this};
+  FenceFile file_;
+  TimerTaskOf<Reservation> first_write_{*this};
   FenceTokens& tokens_;
   FenceMemory& memory_;
   LeaseHorizon& horizon_;
@@ -145,22 +155,22 @@ class FenceMark {
   bool opened_ = false;
   bool damaged_ = false;
   bool wanted_ = false;
-  bool is_writing_ = false;   // the worker does
   bool is_first_ = false;     // no token could be had yet, since the start: who wants one waits
   bool is_missing_ = false;   // there was no file at the start
   bool told_wait_ = false;    // a caller found no token, and the log says so
   int64_t unused_since_ = 0;  // the last token when some were reserved last
   int64_t retry_ms_ = 0;      // not written again before
-  uint64_t job_ = 0;          // the worker's number of it
-  int job_fault_ = 0;         // what came of it; the worker's, while it writes
-  int64_t job_mark_ = 0;      // what it writes
-  int64_t job_horizon_ms_ = 0;
-  int64_t job_offset_ms_ = 0;  // of the wall clock
-  int64_t job_grace_unix_ms_ = 0;
-  bool job_unsure_ = false;
-  bool told_unsure_ = false;        // on disk
-  int64_t told_grace_unix_ms_ = 0;  // the same
-  Content found_;  // in the file at the start, but for the mark; written again while it matters
+  // Marks up to which tokens are reserved, by witness.
+  int64_t mark_of_file_ = 0;
+  int64_t mark_of_replicas_ = 0;
+  int64_t mark_of_master_ = 0;  // of the one that is followed, or was
+  int64_t counted_for_ = 0;     // lock-min-replicas
+  // The mark that replicas were told last, and the last token then.
+  int64_t told_replicas_ = 0;
+  int64_t told_replicas_at_ = 0;
+  Job job_;
+  FenceContent told_;   // on disk: of it is_unsure and held_back_until_unix_ms
+  FenceContent found_;  // at the start, but for the mark; written again while it matters
   int logged_fault_ = 0;
   bool logged_spent_ = false;
 };

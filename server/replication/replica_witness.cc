@@ -1,0 +1,74 @@
+// See replica_witness.h.
+#include "server/replication/replica_witness.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "server/replication/envelope.h"
+
+namespace sluice {
+
+void ReplicaWitness::See(const std::vector<Replica*>& sluices) {
+  online_ = sluices.size();
+  on_.horizon.set_followed(online_ > 0);
+  Admit(sluices);
+  NoteAcks(sluices);
+}
+
+// Where the others believe that grants wait for all of them, a newcomer counts behind their
+// acknowledgements of the word that it is not so.
+void ReplicaWitness::Admit(const std::vector<Replica*>& sluices) {
+  const bool is_wanted_complete = Wanted().is_complete;
+  const bool is_known = std::ranges::all_of(sluices, [this](const Replica* replica) {
+    return !replica->counts || replica->acked >= partial_end_;
+  });
+  const bool may_join = is_wanted_complete || (is_told_ && !told_.is_complete && is_known);
+  for (Replica* const replica : sluices) replica->counts |= replica->has_acked && may_join;
+}
+
+void ReplicaWitness::NoteAcks(const std::vector<Replica*>& sluices) {
+  const int64_t wanted = on_.settings.lock_min_replicas;
+  if (wanted > counted_for_) on_.reservation.ReplicasHaveNothing();
+  counted_for_ = wanted;
+  if (wanted == 0 || !is_told_) return;
+  const auto have = std::ranges::count_if(sluices, [this](const Replica* replica) {
+    return replica->counts && replica->acked >= told_.end;
+  });
+  if (have >= wanted) on_.reservation.ReplicasHave(told_.mark);
+}
+
+ReplicaWitness::Told ReplicaWitness::Wanted() const {
+  const int64_t wanted = on_.settings.lock_min_replicas;
+  return {.mark = on_.reservation.MarkForReplicas(),
+          .horizon_ms = on_.horizon.wanted_by_replicas_ms(),
+          .is_complete = wanted > 0 && online_ <= static_cast<size_t>(wanted)};
+}
+
+bool ReplicaWitness::HasNews() const {
+  return online_ > 0 && (!is_told_ || !told_.IsSame(Wanted()));
+}
+
+void ReplicaWitness::Tell() {
+  const Told wanted = Wanted();
+  const bool was_complete = is_told_ && told_.is_complete;
+  const int64_t left_ms = std::max<int64_t>(0, wanted.horizon_ms - on_.clock.now().ms());
+  on_.stream.TellReserved(
+      {.token_mark = wanted.mark,
+       .horizon_ms = left_ms,
+       .complete_at = wanted.is_complete ? std::optional(on_.id) : std::nullopt});
+  told_ = wanted;
+  told_.end = on_.stream.end();
+  if (was_complete && !told_.is_complete) partial_end_ = told_.end;
+  is_told_ = true;
+}
+
+void ReplicaWitness::Restart() {
+  told_ = {};
+  partial_end_ = 0;
+  is_told_ = false;
+  online_ = 0;
+  on_.horizon.set_followed(false);
+}
+
+}  // namespace sluice
