@@ -26,6 +26,7 @@
 #include "server/locks/lock_service.h"
 #include "server/observe/command_counts.h"
 #include "server/observe/statistics.h"
+#include "server/replication/replicas.h"
 #include "server/snapshots/snapshots.h"
 
 namespace sluice {
@@ -86,6 +87,7 @@ void ResetStat(CommandCall& call) {
   call.part<Defragmenter>().ResetStatistics();
   call.part<Clients>().ResetStatistics();
   call.part<Snapshots>().ResetStatistics();
+  call.part<Replicas>().ResetStatistics();
   call.reply.Ok();
 }
 

@@ -208,6 +208,13 @@ bool TakeOver(CommandCall& call, const std::optional<int64_t>& offset) {
   return true;
 }
 
+// It may not have said anything of itself.
+std::string AddressOfAsking(CommandCall& call) {
+  Replicas& replicas = call.part<Replicas>();
+  replicas.Introduce(call.client);
+  return replicas.AddressOf(call.client);
+}
+
 // What is refused, and as what, has Redis's order.
 void PSync(CommandCall& call) {
   if (IsNoClient(call)) return;
@@ -215,7 +222,12 @@ void PSync(CommandCall& call) {
   const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
   if (takes_over && !TakeOver(call, offset)) return;
   if (!MaySync(call)) return;
-  if (!offset) return call.reply.Error(kNoInteger);
+  if (!offset) {
+    call.part<Host>().Log(LogLevel::kWarning,
+                          Concat("Replica ", AddressOfAsking(call),
+                                 " asks for synchronization but with a wrong offset"));
+    return call.reply.Error(kNoInteger);
+  }
   call.part<Replicas>().Sync(call.client, call.args[1], *offset);
 }
 

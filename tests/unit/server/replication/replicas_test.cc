@@ -128,6 +128,13 @@ TEST_F(ReplicasTest, AnIdIsNoTextForTheLog) {
   }
 }
 
+TEST_F(ReplicasTest, LogsAWrongOffset) {
+  TestClient& replica = NewReplica();
+  replica.Run({"PSYNC", "?", "x"});
+  EXPECT_THAT(server().log(),
+              Contains(HasSubstr(" asks for synchronization but with a wrong offset")));
+}
+
 TEST_F(ReplicasTest, RefusesWordsAsRedis) {
   TestClient& replica = Connect();
   EXPECT_EQ(replica.Run({"REPLCONF", "a"}).ToText(), "-ERR syntax error");
@@ -376,6 +383,13 @@ TEST_F(ReplicasTest, ASluiceIsToldTheTimeAndGetsLocks) {
   EXPECT_THAT(Sent(sluice), testing::Not(HasSubstr("SLUICE1 H ")));
   AdvanceTime(11'000);
   EXPECT_THAT(Sent(sluice), AllOf(HasSubstr("ping"), HasSubstr("SLUICE1 H ")));
+}
+
+TEST_F(ReplicasTest, SyncsAreCountedAnewBehindResetStat) {
+  OnlineReplica();
+  EXPECT_EQ(Field("sync_full"), "1");
+  Run({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(Field("sync_full"), "0");
 }
 
 TEST_F(ReplicasTest, RoleNamesThoseThatAreOnline) {
