@@ -134,8 +134,12 @@ def test_each_of_a_chain_is_promoted_in_turn():
             syncs = chain.full_syncs()
             for _ in range(2):
                 leader, follower = chain.clients[:2]
+                # A key that ends on it between the two would be told to those that lose it again.
+                assert leader.call("CLIENT", "PAUSE", "20000", "WRITE") == ("+", b"OK")
+                compare(chain)
                 assert follower.call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
                 assert leader.call("REPLICAOF", "127.0.0.1", chain.servers[1].port) == ("+", b"OK")
+                assert leader.call("CLIENT", "UNPAUSE") == ("+", b"OK")
                 chain.clients.append(chain.clients.pop(0))
                 chain.servers.append(chain.servers.pop(0))
                 kinds = kinds[1:] + kinds[:1]
