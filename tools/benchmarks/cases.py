@@ -19,6 +19,7 @@ from .events import ExpiredEvents
 from .eviction import EvictionHits
 from .expiry import ExpiryLateness
 from .flood import Flood
+from .following import ReplicaCpu
 from .growth import Growth
 from .hand_over import HandOver
 from .load import Load, Work
@@ -202,6 +203,7 @@ CASES = [
     StreamBytes("replica-stream-bytes", rounds=20_000, bar=1.15),
     FullSync("replica-full-sync", keys=3_000_000, cpu_bar=0.7, turn_bar_us=1000),
     SlowReplica("replica-slow", seconds=20, bar=1.2),
+    ReplicaCpu("replica-cpu", commands=2_000_000, bar=0.6),
     Scrape("scrape", keys=1_000_000, locks=10_000, turn_bar_us=1000, kilobytes_bar=200),
     OpenPage("open-page", locks=10_000, seconds=10, bar_percent=1),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
