@@ -158,7 +158,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   std::string users_fault;  // of the configuration
   Waiters waiters;
   ScriptEngine scripts;
-  LimitService limits;
+  LimitService limits{options.zones.get()};
   LimitWaiters limit_waiters;
   Defragmenter defragmenter{parts, timers};
   KeyListeners key_listeners;

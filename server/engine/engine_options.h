@@ -12,6 +12,7 @@ namespace sluice {
 
 class MovableClock;
 class Spaces;
+class ZoneSource;
 
 // Facts of the process for INFO. One for all of its engines.
 struct ProcessFacts {
@@ -33,6 +34,7 @@ struct EngineOptions {
   // the seed shows in answers. None: they are made from the seed, so that a run can be repeated;
   // then a client that knows the seed can make names that collide.
   std::optional<SipKey> hash_key;
+  std::shared_ptr<ZoneSource> zones;  // null: there is no time zone but UTC
   std::shared_ptr<const ProcessFacts> process = std::make_shared<const ProcessFacts>();
 };
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "server/limits/calendars.h"
 #include "server/limits/limit_statistics.h"
 #include "server/limits/parsed_args_cache.h"
 #include "server/observe/refused_keys.h"
@@ -40,6 +41,9 @@ struct TakeOptions {
 
 class LimitService {
  public:
+  // `zones`: null where there is none but UTC; outlives the service.
+  explicit LimitService(ZoneSource* zones = nullptr) : calendars_(zones) {}
+
   // Row of the statistics that a decision belongs to.
   struct CountedAs {
     std::string_view policy;  // empty: none
@@ -60,6 +64,7 @@ class LimitService {
   }
 
   PolicyTable& policies() { return policies_; }
+  Calendars& calendars() { return calendars_; }
   DrainSeconds& drain_seconds() { return drain_seconds_; }
   // The words behind the key, as read last: LIMIT.TAKE's, CL.THROTTLE's.
   ParsedArgsCache<TakeOptions>& parsed_takes() { return parsed_takes_; }
@@ -73,6 +78,7 @@ class LimitService {
   RefusedKeys* refused() { return refused_.get(); }  // null: they are not kept
 
  private:
+  Calendars calendars_;  // outlive what points at them
   PolicyTable policies_;
   DrainSeconds drain_seconds_;
   ParsedArgsCache<TakeOptions> parsed_takes_;

@@ -15,6 +15,7 @@
 #include "server/config/version.h"
 #include "server/core/log_clock.h"
 #include "server/limits/request_ids.h"
+#include "storage/limits/calendar.h"
 #include "storage/locks/lock.h"
 #include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_format.h"
@@ -231,6 +232,12 @@ void SnapshotWriter::WritePolicies() {
     std::vector<std::string_view> words = {
         "LIMIT.POLICY", "SET", name, LimitAlgorithmName(config.algorithm), max, period};
     if (config.burst > 0) words.insert(words.end(), {"BURST", burst});
+    const std::string starts = config.calendar ? Int64Text(config.calendar->terms().starts) : "";
+    if (config.calendar) {
+      words[5] = CalendarUnitName(config.calendar->terms().unit);
+      words.insert(words.end(), {"ZONE", config.calendar->zone()});
+      if (config.calendar->terms().starts > 0) words.insert(words.end(), {"STARTS", starts});
+    }
     Play(words);
   }
 }

@@ -471,11 +471,13 @@ Deadline Database::Storable(Deadline deadline) const {
 // nothing to remember. PERSIST gives it back its own end.
 Deadline Database::NotAfterItsEnd(const Entry& entry, Deadline deadline) const {
   const Now& now = state_.now;
-  const int64_t end_ms = entry.is_packed()
-                             ? UnpackValue(entry.type(), entry.packed())->EndsAtMs(now)
-                             : entry.value().EndsAtMs(now);
+  const std::unique_ptr<Value> unpacked =
+      entry.is_packed() ? UnpackValue(entry.type(), entry.packed()) : nullptr;
+  const Value& value = unpacked ? *unpacked : entry.value();
+  const int64_t end_ms = value.EndsAtMs(now);
   if (end_ms == kEndsNever) return deadline;
-  const Deadline end = Deadline::Steady(end_ms);
+  const Deadline end = value.EndsByWallClock() ? Deadline::Unix(end_ms + now.unix_offset_ms)
+                                               : Deadline::Steady(end_ms);
   return deadline.none() || deadline.LeftMs(now) >= end.LeftMs(now) ? end : deadline;
 }
 

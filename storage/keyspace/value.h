@@ -80,6 +80,8 @@ class Value {
   }
   // Engine ms from when on there is nothing left of it: its key's deadline is never later.
   virtual int64_t EndsAtMs(const Now&) const { return kEndsNever; }
+  // That moment is one of the wall clock: it follows when the clock is set.
+  virtual bool EndsByWallClock() const { return false; }
   // All of it has ended by itself: its key counts as missing from now on, whatever is still to be
   // freed. O(1), as every look-up of the key asks. Only a value with a timer that is set is asked.
   virtual bool IsOver(const Now&) const { return false; }

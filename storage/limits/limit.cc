@@ -6,10 +6,11 @@
 namespace sluice {
 namespace {
 
-constexpr std::string_view kAlgorithmNames[] = {"WINDOW", "ROLLING", "SLIDING",
-                                                "LOG",    "GCRA",    "LEAKY"};
+constexpr std::string_view kAlgorithmNames[] = {"WINDOW", "ROLLING", "SLIDING", "LOG",
+                                                "GCRA",   "LEAKY",   "CALENDAR"};
 
-constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
+constexpr std::string_view kEncodings[] = {"window", "rolling", "sliding", "log",
+                                           "gcra",   "leaky",   "calendar"};
 
 // ASCII alone: the names have no other letters.
 bool EqualsInAnyCase(std::string_view text, std::string_view upper) {

@@ -12,6 +12,7 @@
 // Which one for what:
 //
 //   WINDOW    a count that starts anew each period; cheapest; up to twice max around a border
+//   CALENDAR  the same, with the windows of a time zone's calendar, by the wall clock
 //   SLIDING   two counts, weighted; no border, but exact only for requests that come evenly
 //   LOG       every request is kept; exact: at most max in any period; 16 bytes a tick
 //   LEAKY     the same rule, seen as a meter whose units drain one by one
@@ -42,9 +43,10 @@ enum class LimitAlgorithm : uint8_t {
   kSliding = 2,
   kLog = 3,
   kGcra = 4,
-  kLeaky = 5
+  kLeaky = 5,
+  kCalendar = 6
 };
-inline constexpr size_t kLimitAlgorithms = 6;
+inline constexpr size_t kLimitAlgorithms = 7;
 
 // "WINDOW", "ROLLING" ..., as LIMIT.TAKE takes and LIMIT.INFO gives them.
 std::string_view LimitAlgorithmName(LimitAlgorithm algorithm);
@@ -53,6 +55,10 @@ std::string_view LimitEncoding(LimitAlgorithm algorithm);
 // In any case; false for anything else.
 bool ParseLimitAlgorithm(std::string_view text, LimitAlgorithm* algorithm);
 
+// A WindowState is what they keep.
+inline bool HasWindow(LimitAlgorithm algorithm) {
+  return algorithm == LimitAlgorithm::kWindow || algorithm == LimitAlgorithm::kCalendar;
+}
 // ROLLING and GCRA: the others take no burst.
 inline bool HasBurst(LimitAlgorithm algorithm) {
   return algorithm == LimitAlgorithm::kRolling || algorithm == LimitAlgorithm::kGcra;
@@ -70,12 +76,18 @@ inline constexpr int64_t kBanMsMax = kPeriodMsMax;
 // Before any engine time, which may be below 0: what a state holds that has never been used.
 inline constexpr int64_t kLongAgo = -(int64_t{1} << 61);
 
+class Calendar;
+
 // Plain numbers, copied about; valid if MakeLimitConfig has made it.
 struct LimitConfig {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
   int64_t max = 0;  // units a period
   int64_t period_ms = 0;
   int64_t burst = 0;  // ROLLING: the capacity; GCRA: extra units at once; 0 for the others
+  // CALENDAR: by what a window ends that opens now, be it a calendar or (null) a Unix time. A
+  // limiter keeps neither: each request brings it along.
+  const Calendar* calendar = nullptr;
+  int64_t window_end_ms = 0;
 
   // The most that an unused limiter grants at once: the `limit` of replies.
   int64_t Capacity() const {
@@ -83,7 +95,10 @@ struct LimitConfig {
     return algorithm == LimitAlgorithm::kGcra ? burst + 1 : max;
   }
   int64_t PeriodUs() const { return period_ms * 1000; }
-  bool operator==(const LimitConfig&) const = default;
+  bool operator==(const LimitConfig& other) const {
+    return algorithm == other.algorithm && max == other.max && period_ms == other.period_ms &&
+           burst == other.burst;
+  }
 };
 
 // An error in the numbers of a configuration.

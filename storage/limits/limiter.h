@@ -52,6 +52,7 @@ class Limiter final : public Value {
   size_t Elements() const override { return 1 + (log_ ? log_->Elements() : 0); }
   size_t FreeSome(size_t budget) override { return log_ ? log_->FreeSome(budget) : 0; }
   int64_t EndsAtMs(const Now& now) const override { return LimitEndsAtMs(state_, log_.get(), now); }
+  bool EndsByWallClock() const override { return algorithm() == LimitAlgorithm::kCalendar; }
   std::string Audit() const override { return AuditLimiter(state_, log_.get()); }
 
  private:

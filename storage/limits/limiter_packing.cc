@@ -48,6 +48,7 @@ static_assert(kNarrowLimiterBytes + TickRun::kBytesMin > kWideLimiterBytes);
 Fields FieldsOf(const LimiterState& state) {
   switch (state.config.algorithm) {
     case LimitAlgorithm::kWindow:
+    case LimitAlgorithm::kCalendar:
       return {state.window.end_ms, state.window.used};
     case LimitAlgorithm::kSliding:
       return {state.sliding.start_ms, state.sliding.previous, state.sliding.current,
@@ -87,7 +88,7 @@ LimiterState Unpack(const Packed<Number>& packed) {
                       static_cast<int64_t>(packed.period_ms), sliding ? 0 : last});
   if (sliding) {
     state.sliding = {packed.time, count, last, 0};
-  } else if (packed.algorithm == LimitAlgorithm::kWindow) {
+  } else if (HasWindow(packed.algorithm)) {
     state.window = {packed.time, count};
   } else if (!NeedsLog(packed.algorithm)) {
     state.gcra = {packed.time, count};

@@ -12,6 +12,7 @@ template <typename S, typename L, typename Visit>
 auto WithAlgorithm(S& state, L* log, Visit visit) {
   switch (state.config.algorithm) {
     case LimitAlgorithm::kWindow:
+    case LimitAlgorithm::kCalendar:
       return visit(state.window);
     case LimitAlgorithm::kSliding:
       return visit(state.sliding);
@@ -124,44 +125,48 @@ std::string AuditSliding(const SlidingWindowState& sliding, const LimitConfig& c
 
 // One request, in three steps at most: asked as it is, asked under its own numbers, banned.
 LimitVerdict TakeLimit(LimiterState& state, RequestLog* log, const LimitRequest& request,
-                       const Now& now) {
+                       const Now& engine_now) {
+  const Now now = OnItsClock(request.config.algorithm, engine_now);
   assert(request.cost >= 1 && request.ban_ms >= 0 && request.ban_ms <= kBanMsMax);
   // The same numbers as before and no ban: asked and consumed in one go. All else is looked at
   // first, for a refusal must leave no trace.
   if (state.banned_until_ms == 0 && state.config == request.config) [[likely]] {
     const LimitAnswer answer = WithAlgorithm(state, log, [&](auto& algorithm) {
-      return TakeFrom(algorithm, state.config, now.steady_us, request.cost);
+      return TakeFrom(algorithm, request.config, now.steady_us, request.cost);
     });
     if (answer.fits || request.ban_ms == 0) return MakeVerdict(state, state.config, answer, now);
   } else {
-    const LimitVerdict seen = PeekLimit(state, log, request.config, request.cost, now);
+    const LimitVerdict seen = PeekLimit(state, log, request.config, request.cost, engine_now);
     // Granted under other numbers: they are taken over, and the request is asked once more under
     // them.
     if (seen.allowed) {
       Reconfigure(state, log, request.config, now);
       state.banned_until_ms = 0;  // one that is over would keep the state wide
-      return TakeLimit(state, log, request, now);
+      return TakeLimit(state, log, request, engine_now);
     }
     if (request.ban_ms == 0) return seen;
   }
-  BanLimit(state, request.ban_ms, now);
-  return PeekLimit(state, log, request.config, request.cost, now);
+  BanLimit(state, request.ban_ms, engine_now);
+  return PeekLimit(state, log, request.config, request.cost, engine_now);
 }
 
-void BanLimit(LimiterState& state, int64_t ban_ms, const Now& now) {
+void BanLimit(LimiterState& state, int64_t ban_ms, const Now& engine_now) {
+  const Now now = OnItsClock(state.config.algorithm, engine_now);
   assert(ban_ms >= 1 && ban_ms <= kBanMsMax);
   if (!state.Banned(now)) state.banned_until_ms = now.ms() + ban_ms;
 }
 
 LimitVerdict PeekLimit(const LimiterState& state, const RequestLog* log, const LimitConfig& config,
-                       int64_t cost, const Now& now) {
+                       int64_t cost, const Now& engine_now) {
   assert(cost >= 0);
+  const Now now = OnItsClock(config.algorithm, engine_now);
   const LimitAnswer answer = state.config == config ? AskLimit(state, log, cost, now)
                                                     : AskLimitAs(state, log, config, cost, now);
   return MakeVerdict(state, config, answer, now);
 }
 
-int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& now) {
+int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const Now& engine_now) {
+  const Now now = OnItsClock(state.config.algorithm, engine_now);
   assert(units >= 0);
   WithAlgorithm(state, log, [&](auto& algorithm) {
     // More than the capacity is nowhere consumed: products stay within their bounds.
@@ -170,7 +175,8 @@ int64_t RefundLimit(LimiterState& state, RequestLog* log, int64_t units, const N
   return MakeVerdict(state, state.config, AskLimit(state, log, 1, now), now).remaining;
 }
 
-LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& now) {
+LimitInfo DescribeLimit(const LimiterState& state, const RequestLog* log, const Now& engine_now) {
+  const Now now = OnItsClock(state.config.algorithm, engine_now);
   const LimitAnswer answer = AskLimit(state, log, 1, now);
   const LimitVerdict verdict = MakeVerdict(state, state.config, answer, now);
   return {state.config, verdict.limit - answer.remaining, verdict.remaining, verdict.reset_at_ms};
@@ -189,6 +195,7 @@ std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
   if (NeedsLog(config.algorithm) != (log != nullptr)) return "a limiter's log is missing or stray";
   switch (config.algorithm) {
     case LimitAlgorithm::kWindow:
+    case LimitAlgorithm::kCalendar:
       return state.window.used < 0 ? "a window has given back more than it had" : "";
     case LimitAlgorithm::kSliding:
       return AuditSliding(state.sliding, config);
@@ -202,15 +209,18 @@ std::string AuditLimiter(const LimiterState& state, const RequestLog* log) {
   }
 }
 
-bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& now) {
+bool LimitIsUsed(const LimiterState& state, const RequestLog* log, const Now& engine_now) {
+  const Now now = OnItsClock(state.config.algorithm, engine_now);
   return WholeAtUs(state, log, now) > now.steady_us;
 }
 
 // A limiter lives until it is whole again and its ban is over, whichever is later.
-int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& now) {
+int64_t LimitEndsAtMs(const LimiterState& state, const RequestLog* log, const Now& engine_now) {
+  const Now now = OnItsClock(state.config.algorithm, engine_now);
   const int64_t whole_at_us = WholeAtUs(state, log, now);
-  const int64_t ends_ms = whole_at_us <= now.steady_us ? now.ms() : TickAfter(whole_at_us);
-  return state.banned_until_ms == 0 ? ends_ms : std::max(ends_ms, state.banned_until_ms);
+  int64_t ends_ms = whole_at_us <= now.steady_us ? now.ms() : TickAfter(whole_at_us);
+  if (state.banned_until_ms != 0) ends_ms = std::max(ends_ms, state.banned_until_ms);
+  return ends_ms + now.unix_offset_ms - engine_now.unix_offset_ms;
 }
 
 // Two bans are room for one and for the difference of two clocks.

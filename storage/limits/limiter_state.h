@@ -27,7 +27,15 @@
 
 namespace sluice {
 
-// A value of 72 bytes, copied about freely. RequestLog stands apart because it owns memory.
+// Now as the algorithm counts: all moments of a CALENDAR limiter are Unix times, so that its
+// windows follow the wall clock when that is set; all others' are engine time.
+inline Now OnItsClock(LimitAlgorithm algorithm, const Now& now) {
+  if (algorithm != LimitAlgorithm::kCalendar) [[likely]]
+    return now;
+  return {now.unix_us(), 0};
+}
+
+// A value of 88 bytes, copied about freely. RequestLog stands apart because it owns memory.
 struct LimiterState {
   LimitConfig config;
   union {
@@ -39,12 +47,13 @@ struct LimiterState {
 
   explicit LimiterState(const LimitConfig& config_given) : config(config_given) {
     if (config.algorithm == LimitAlgorithm::kSliding) return;
-    if (config.algorithm == LimitAlgorithm::kWindow) {
+    if (HasWindow(config.algorithm)) {
       window = WindowState{};
     } else {
       gcra = GcraState{};
     }
   }
+  // `now`: OnItsClock.
   bool Banned(const Now& now) const { return banned_until_ms != 0 && now.ms() < banned_until_ms; }
 };
 

@@ -32,10 +32,17 @@ struct WindowState {
     return answer;
   }
   void Consume(const LimitConfig& config, int64_t now_us, int64_t cost) {
-    if (!Open(now_us)) *this = {TickOf(now_us) + config.period_ms, 0};
+    if (!Open(now_us)) *this = {EndOfNew(config, TickOf(now_us)), 0};
     used += cost;
     assert(used <= config.max);
   }
+  // CALENDAR: on the wall clock, as all of its times.
+  static int64_t EndOfNew(const LimitConfig& config, int64_t tick) {
+    if (config.algorithm == LimitAlgorithm::kWindow) [[likely]]
+      return tick + config.period_ms;
+    return EndOfCalendarWindow(config, tick);
+  }
+  static int64_t EndOfCalendarWindow(const LimitConfig& config, int64_t unix_ms);
   void Refund(const LimitConfig& config, int64_t now_us, int64_t units);
   // The open window keeps its end and its count.
   void Reconfigure(const LimitConfig& from, const LimitConfig& to, int64_t now_us);

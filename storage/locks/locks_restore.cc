@@ -1,6 +1,6 @@
-// What others say of holders (Locks, locks.h): a log that is replayed, other servers, and owners
-// that claim what a restart has lost. No rule is asked, no token is issued, but tokens jump past
-// what is told, so that no token is ever given twice.
+// Restoring holders that others tell of (Locks, locks.h): a log that is replayed, other servers,
+// and owners that claim what a restart has lost. No rule is asked, no token is issued, but tokens
+// jump past what is told, so that no token is ever given twice.
 #include "storage/locks/locks.h"
 
 namespace sluice {

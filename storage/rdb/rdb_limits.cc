@@ -73,6 +73,7 @@ void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, Request
   const LimitConfig& config = state.config;
   switch (config.algorithm) {
     case LimitAlgorithm::kWindow:
+    case LimitAlgorithm::kCalendar:
       state.window.end_ms = ReadMoment(reader, now);
       state.window.used = units(kUnitsMax);
       return;
@@ -97,8 +98,7 @@ void ReadUsed(ModuleReader& reader, const Now& now, LimiterState& state, Request
 
 // The same door as a client's: what LIMIT.TAKE would refuse is a fault here.
 LimitConfig ReadConfig(ModuleReader& reader) {
-  const auto algorithm = static_cast<LimitAlgorithm>(
-      reader.Unsigned(0, static_cast<uint64_t>(LimitAlgorithm::kLeaky)));
+  const auto algorithm = static_cast<LimitAlgorithm>(reader.Unsigned(0, kLimitAlgorithms - 1));
   const auto number = [&reader] { return static_cast<int64_t>(reader.Unsigned(0, kUnitsMax)); };
   const int64_t max = number();
   const int64_t period_ms = number();
@@ -114,15 +114,15 @@ LimitConfig ReadConfig(ModuleReader& reader) {
 }  // namespace
 
 LimiterParts::LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& out)
-    : log_(limiter.log()), now_(now), writer_(kRdbLimiter, out) {
+    : log_(limiter.log()), now_(OnItsClock(limiter.algorithm(), now)), writer_(kRdbLimiter, out) {
   const LimiterState& state = limiter.state();
   const LimitConfig& config = state.config;
   writer_.Unsigned(static_cast<uint64_t>(config.algorithm));
   writer_.Unsigned(static_cast<uint64_t>(config.max));
   writer_.Unsigned(static_cast<uint64_t>(config.period_ms));
   writer_.Unsigned(static_cast<uint64_t>(config.burst));
-  writer_.Unsigned(state.Banned(now));
-  if (state.Banned(now)) WriteMoment(state.banned_until_ms, now, writer_);
+  writer_.Unsigned(state.Banned(now_));
+  if (state.Banned(now_)) WriteMoment(state.banned_until_ms, now_, writer_);
   const bool used = LimitIsUsed(state, log_, now);
   writer_.Unsigned(used);
   if (used) WriteUsed(state);
@@ -132,6 +132,7 @@ LimiterParts::LimiterParts(const Limiter& limiter, const Now& now, RdbWriter& ou
 void LimiterParts::WriteUsed(const LimiterState& state) {
   switch (state.config.algorithm) {
     case LimitAlgorithm::kWindow:
+    case LimitAlgorithm::kCalendar:
       WriteMoment(state.window.end_ms, now_, writer_);
       return writer_.Unsigned(static_cast<uint64_t>(state.window.used));
     case LimitAlgorithm::kSliding:
@@ -171,9 +172,10 @@ void WriteLimiter(const Limiter& limiter, const Now& now, RdbWriter& out) {
   LimiterParts(limiter, now, out).WriteNext(SIZE_MAX);
 }
 
-std::unique_ptr<Limiter> ReadLimiter(ModuleReader& reader, const Now& now) {
+std::unique_ptr<Limiter> ReadLimiter(ModuleReader& reader, const Now& engine_now) {
   const LimitConfig config = ReadConfig(reader);
   if (!reader.ok()) return nullptr;
+  const Now now = OnItsClock(config.algorithm, engine_now);
   LimiterState state(config);
   std::unique_ptr<RequestLog> log =
       NeedsLog(config.algorithm) ? std::make_unique<RequestLog>() : nullptr;

@@ -47,7 +47,7 @@ class LimiterParts {
   void WriteUsed(const LimiterState& state);
 
   const RequestLog* const log_;  // null: there are no requests
-  const Now& now_;
+  const Now now_;
   ModuleWriter writer_;
   size_t next_ = 0;  // of the log's records
   size_t end_ = 0;

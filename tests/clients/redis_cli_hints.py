@@ -23,8 +23,8 @@ HINTS = {
     "LOCK.ACQUIRE ": "key owner [LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED|PERMITS n OF m]",
     "lock.acquire door me ": "[LEASE lease-ms] [SESSION] [WAIT wait-ms] [SHARED|PERMITS n OF m]",
     "LOCK.BREAK door ": "[TOKEN token]",
-    "LIMIT.TAKE ": "key WINDOW|ROLLING|SLIDING|LOG|GCRA|LEAKY max period-ms|POLICY name",
-    "LIMIT.POLICY SET ": "name WINDOW|ROLLING|SLIDING|LOG|GCRA|LEAKY max period-ms [BURST burst]",
+    "LIMIT.TAKE ": "key WINDOW|ROLLING|SLIDING|LOG|GCRA|LEAKY max period-ms|CALENDAR max",
+    "LIMIT.POLICY SET ": "name WINDOW|ROLLING|SLIDING|LOG|GCRA|LEAKY max period-ms|CALENDAR max",
 }
 ESCAPES = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 

@@ -4,15 +4,20 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "server/clients/current_client.h"
 #include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/core/log_level.h"
+#include "server/system/zone_files.h"
 #include "tests/support/command_line.h"
 
 namespace sluice {
 namespace {
+
+// Zones are read by a thread, and a machine under test may be slow.
+constexpr std::chrono::seconds kZonePatienceOfTests(60);
 
 // More turns than any test needs without time moving: beyond it the engine goes round in circles.
 constexpr int kTurnsMax = 100'000;
@@ -112,6 +117,7 @@ TestEngine::TestEngine(const Options& options)
   }
   const CommandTable& served = options.test_double ? CommandsOfTestDouble() : AllCommands();
   EngineOptions engine_options;
+  engine_options.zones = std::make_shared<ZoneFiles>(kZonePatienceOfTests);
   engine_options.seed = options.seed;
   engine_options.process =
       std::make_shared<const ProcessFacts>(ProcessFacts{.executable = "sluice", .process_id = 1});

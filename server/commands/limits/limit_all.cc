@@ -60,7 +60,7 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts, NameOptions& name) {
   for (Part& part : parts) {
     if (args.failed()) break;
     const size_t at = args.position();
-    part.request = ReadPart(args, call.part<LimitService>().policies());
+    part.request = ReadPart(args, call.part<LimitService>());
     if (!args.failed() && IsWord(call.args[at], "POLICY")) part.policy = call.args[at + 1];
   }
   ReadOptionsOnce(args, kNameOptions, name);

@@ -6,12 +6,18 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/notify/notifications.h"
+#include "storage/limits/calendar.h"
 
 namespace sluice {
 namespace {
 
 constexpr std::string_view kVerdictFields[] = {"allowed",  "limit",    "remaining",
                                                "retry_ms", "reset_ms", "reset_at_ms"};
+
+std::string PeriodWord(const LimitConfig& config) {
+  if (config.algorithm != LimitAlgorithm::kCalendar) return Int64Text(config.period_ms);
+  return std::string(CalendarUnitName(CalendarUnitOf(config.period_ms)));
+}
 
 }  // namespace
 
@@ -51,11 +57,16 @@ std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& re
   const LimitConfig& config = request.config;
   std::vector<std::string> words = {"LIMIT.TAKE", std::string(key),
                                     std::string(LimitAlgorithmName(config.algorithm)),
-                                    Int64Text(config.max), Int64Text(config.period_ms)};
+                                    Int64Text(config.max), PeriodWord(config)};
   const auto add = [&words](std::string_view option, int64_t value) {
     words.emplace_back(option);
     words.push_back(Int64Text(value));
   };
+  if (config.calendar) {
+    add("ENDS", config.calendar->EndMs(now.unix_ms()));
+  } else if (config.window_end_ms > 0) {
+    add("ENDS", config.window_end_ms);
+  }
   if (HasBurst(config.algorithm)) add("BURST", config.burst);
   if (request.cost != 1) add("COST", request.cost);
   if (request.ban_ms > 0) add("BAN", request.ban_ms);

@@ -18,9 +18,32 @@ struct Numbers {
   LimitAlgorithm algorithm = LimitAlgorithm::kWindow;
   int64_t max = 0;
   int64_t period_ms = 0;
+  CalendarUnit unit = CalendarUnit::kDay;  // of CALENDAR
 };
 
-// Three arguments: the word, the units, the period in ms.
+// The words of a CALENDAR, as usual where they are not said.
+struct CalendarWords {
+  std::string_view zone = "UTC";
+  int64_t starts = kNotGiven;
+  int64_t window_end_ms = 0;  // of a logged request
+};
+
+void ReadUnit(ArgReader& args, Numbers& numbers) {
+  const std::string_view word = args.Bytes();
+  if (!args.failed() && !ParseCalendarUnit(word, &numbers.unit))
+    args.Fail("ERR a CALENDAR is by MINUTE, HOUR, DAY, WEEK or MONTH");
+  numbers.period_ms = CalendarPeriodMs(numbers.unit);
+}
+
+int64_t ReadStarts(ArgReader& args, const Numbers& numbers) {
+  const CalendarStarts range = CalendarStartsOf(numbers.unit);
+  if (range.low > range.high)
+    args.Fail(
+        Concat("ERR STARTS is of DAY, WEEK and MONTH, not of ", CalendarUnitName(numbers.unit)));
+  return args.IntIn({"STARTS", range.low, range.high});
+}
+
+// Three arguments: the word, the units, the period in ms or by its name.
 Numbers ReadNumbers(ArgReader& args) {
   Numbers numbers;
   const std::string_view word = args.Bytes();
@@ -33,7 +56,11 @@ Numbers ReadNumbers(ArgReader& args) {
                      "', they are ", known));
   }
   numbers.max = args.IntIn({"max", 1, kUnitsMax});
-  numbers.period_ms = args.IntIn({"period-ms", 1, kPeriodMsMax});
+  if (numbers.algorithm == LimitAlgorithm::kCalendar) {
+    ReadUnit(args, numbers);
+  } else {
+    numbers.period_ms = args.IntIn({"period-ms", 1, kPeriodMsMax});
+  }
   return numbers;
 }
 
@@ -47,18 +74,50 @@ void MakeConfig(ArgReader& args, const Numbers& numbers, int64_t burst, LimitCon
   assert(fault == LimitFault::kNone || args.failed());  // the reader has seen to the ranges
 }
 
+const Calendar* ReadCalendar(ArgReader& args, Calendars& calendars, const CalendarTerms& terms,
+                             std::string_view zone) {
+  const Calendars::Found found = calendars.Find(terms, zone);
+  const std::string_view named = zone.substr(0, kEchoBytesMax);
+  if (found.zone == ZoneFound::kNone) args.Fail(Concat("ERR no time zone '", named, "'"));
+  if (found.zone == ZoneFound::kNotYet)
+    args.Fail(Concat("TRYAGAIN the rules of time zone '", named, "' are still being read"));
+  return found.calendar;
+}
+
+// The calendar of a CALENDAR limit; a logged request names its end, and needs none.
+void FindCalendar(ArgReader& args, const Numbers& numbers, const CalendarWords& words,
+                  LimitService& limits, bool replays, LimitConfig& config) {
+  if (numbers.algorithm != LimitAlgorithm::kCalendar || args.failed()) return;
+  config.window_end_ms = words.window_end_ms;
+  if (words.window_end_ms != 0) return;
+  const CalendarStarts range = CalendarStartsOf(numbers.unit);
+  const int64_t usual = range.low > range.high ? 0 : range.low;
+  const int64_t starts = words.starts == kNotGiven ? usual : words.starts;
+  const CalendarTerms terms{numbers.unit, starts};
+  if (replays && words.zone.size() <= kZoneNameBytesMax) {
+    config.calendar = limits.calendars().Name(terms, words.zone);
+  } else {
+    config.calendar = ReadCalendar(args, limits.calendars(), terms, words.zone);
+  }
+}
+
 // ROLLING's burst is its whole capacity, so at least 1; GCRA's is what it lets through beyond one,
 // so 0 is a burst.
 int64_t ReadBurst(ArgReader& args, LimitAlgorithm algorithm) {
   return args.IntIn({"BURST", algorithm == LimitAlgorithm::kRolling ? 1 : 0, kUnitsMax});
 }
 
-// A copy: a policy may change while the request waits.
-LimitConfig ReadPolicy(ArgReader& args, const PolicyTable& policies) {
+// A copy: a policy may change while the request waits. Of its calendar a log may have told the
+// zone alone; then its rules are read now.
+LimitConfig ReadPolicy(ArgReader& args, LimitService& limits) {
   const std::string_view name = args.Bytes();
-  const LimitConfig* const policy = args.failed() ? nullptr : policies.Find(name);
+  const LimitConfig* const policy = args.failed() ? nullptr : limits.policies().Find(name);
   if (!policy) args.Fail(std::string(kNoSuchPolicy));
-  return policy ? *policy : LimitConfig();
+  if (!policy) return {};
+  const Calendar* const calendar = policy->calendar;
+  if (calendar && !calendar->has_rules())
+    ReadCalendar(args, limits.calendars(), calendar->terms(), calendar->zone());
+  return *policy;
 }
 
 // Above the capacity is allowed here: such a request is refused with retry -1, not with an error.
@@ -72,7 +131,12 @@ struct Reading {
   TakeOptions options;
   Numbers numbers;  // of no policy
   int64_t burst = kNotGiven;
+  CalendarWords calendar;
 };
+
+bool IsCalendar(const Reading& reading) {
+  return reading.numbers.algorithm == LimitAlgorithm::kCalendar && reading.options.policy.empty();
+}
 
 constexpr OptionRow<Reading> kCostOption = {"COST", [](ArgReader& args, Reading& reading) {
                                               reading.options.request.cost = ReadCost(args);
@@ -81,10 +145,28 @@ constexpr OptionRow<Reading> kBurstOption = {"BURST", [](ArgReader& args, Readin
                                                reading.burst =
                                                    ReadBurst(args, reading.numbers.algorithm);
                                              }};
-constexpr OptionRow<Reading> kPeekOptions[] = {kCostOption, kBurstOption};
+constexpr OptionRow<Reading> kZoneOption = {
+    "ZONE", [](ArgReader& args, Reading& reading) { reading.calendar.zone = args.Bytes(); }, 0,
+    IsCalendar};
+constexpr OptionRow<Reading> kStartsOption = {"STARTS",
+                                              [](ArgReader& args, Reading& reading) {
+                                                reading.calendar.starts =
+                                                    ReadStarts(args, reading.numbers);
+                                              },
+                                              0, IsCalendar};
+constexpr OptionRow<Reading> kPolicyOptions[] = {kBurstOption, kZoneOption, kStartsOption};
+constexpr OptionRow<Reading> kPeekOptions[] = {kCostOption, kBurstOption, kZoneOption,
+                                               kStartsOption};
 constexpr OptionRow<Reading> kLimitArgsOptions[] = {
     kCostOption,
     kBurstOption,
+    kZoneOption,
+    kStartsOption,
+    {"ENDS",
+     [](ArgReader& args, Reading& reading) {
+       reading.calendar.window_end_ms = args.IntIn({"ENDS", 1, kUnixUsMax / 1000});
+     },
+     0, IsCalendar},
     {"PEEK", [](ArgReader&, Reading& reading) { reading.options.peek = true; }},
     {"WAIT",
      [](ArgReader& args, Reading& reading) {
@@ -119,18 +201,19 @@ void CheckTogether(ArgReader& args, const TakeOptions& options) {
 
 // Algorithm and numbers, or a policy, and the options behind.
 template <size_t kRows>
-void ReadBehindKey(ArgReader& args, const PolicyTable& policies,
+void ReadBehindKey(ArgReader& args, LimitService& limits, bool replays,
                    const OptionRow<Reading> (&rows)[kRows], Reading& reading) {
   TakeOptions& options = reading.options;
   if (args.TakeWord("POLICY")) {
     options.policy = args.Peek();
-    options.request.config = ReadPolicy(args, policies);
+    options.request.config = ReadPolicy(args, limits);
     ReadOptionsOnce(args, rows, reading);
     if (reading.burst != kNotGiven) args.Fail("ERR BURST is the policy's to say");
   } else {
     reading.numbers = ReadNumbers(args);
     ReadOptionsOnce(args, rows, reading);
     MakeConfig(args, reading.numbers, reading.burst, options.request.config);
+    FindCalendar(args, reading.numbers, reading.calendar, limits, replays, options.request.config);
   }
 }
 
@@ -138,41 +221,44 @@ void ReadBehindKey(ArgReader& args, const PolicyTable& policies,
 
 // The same words are read again and again by the same clients, hence the cache of parsed requests.
 // A request by policy is not kept there, as its meaning changes with the policy.
-TakeOptions ReadTake(ArgReader& args, LimitService& limits) {
+TakeOptions ReadTake(ArgReader& args, LimitService& limits, bool replays) {
   const Args words = args.rest();
   Reading reading;
   const TakeOptions& options = reading.options;
   const bool by_policy = args.more() && IsWord(args.Peek(), "POLICY");
-  ReadBehindKey(args, limits.policies(), kLimitArgsOptions, reading);
+  ReadBehindKey(args, limits, replays, kLimitArgsOptions, reading);
+  if (reading.calendar.window_end_ms != 0 && !options.at_unix_us) args.Fail(ErrorCode::kSyntax);
   CheckTogether(args, options);
   const bool comes_again = !by_policy && options.id.empty();  // policies change
   if (!args.failed() && comes_again) limits.parsed_takes().Keep(words, options);
   return options;
 }
 
-LimitRequest ReadPeek(ArgReader& args, const PolicyTable& policies) {
+LimitRequest ReadPeek(ArgReader& args, LimitService& limits, bool replays) {
   Reading reading;
-  ReadBehindKey(args, policies, kPeekOptions, reading);
+  ReadBehindKey(args, limits, replays, kPeekOptions, reading);
   return reading.options.request;
 }
 
 // LIMIT.POLICY SET's: nothing may stand behind it.
-LimitConfig ReadConfig(ArgReader& args) {
-  const Numbers numbers = ReadNumbers(args);
-  int64_t burst = kNotGiven;
-  if (args.TakeWord("BURST")) burst = ReadBurst(args, numbers.algorithm);
+LimitConfig ReadConfig(ArgReader& args, LimitService& limits, bool replays) {
+  Reading reading{.numbers = ReadNumbers(args)};
+  ReadOptionsOnce(args, kPolicyOptions, reading);
   LimitConfig config;
-  if (args.Finish()) MakeConfig(args, numbers, burst, config);
+  if (args.Finish()) MakeConfig(args, reading.numbers, reading.burst, config);
+  FindCalendar(args, reading.numbers, reading.calendar, limits, replays, config);
   return config;
 }
 
 // One part of LIMIT.ALL. All its numbers are positional, so a burst of 0 stands for none.
-LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies) {
+LimitRequest ReadPart(ArgReader& args, LimitService& limits) {
   LimitRequest request;
   if (args.TakeWord("POLICY")) {
-    request.config = ReadPolicy(args, policies);
+    request.config = ReadPolicy(args, limits);
   } else {
     const Numbers numbers = ReadNumbers(args);
+    if (numbers.algorithm == LimitAlgorithm::kCalendar)
+      args.Fail("ERR a CALENDAR in LIMIT.ALL needs a policy");
     const int64_t burst = args.IntIn({"burst", 0, kUnitsMax});
     MakeConfig(args, numbers, burst == 0 ? kNotGiven : burst, request.config);
   }

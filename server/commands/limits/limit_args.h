@@ -18,14 +18,14 @@ inline constexpr int64_t kUnixUsMax = int64_t{1} << 60;  // 36,000 years
 
 // Reads "<algorithm> max period-ms" or "POLICY name", then the options: all that LIMIT.TAKE has
 // behind its key, and keeps it in parsed_takes(). After a fault of `args` the result has no
-// meaning.
-TakeOptions ReadTake(ArgReader& args, LimitService& limits);
-// The same for LIMIT.PEEK, whose options are COST and BURST.
-LimitRequest ReadPeek(ArgReader& args, const PolicyTable& policies);
-// "<algorithm> max period-ms [BURST b]", to the end.
-LimitConfig ReadConfig(ArgReader& args);
+// meaning. A log that is replayed may name zones that are not there.
+TakeOptions ReadTake(ArgReader& args, LimitService& limits, bool replays);
+// The same for LIMIT.PEEK, whose options are COST, BURST, ZONE and STARTS.
+LimitRequest ReadPeek(ArgReader& args, LimitService& limits, bool replays);
+// "<algorithm> max period-ms [BURST b]" or "CALENDAR max unit [ZONE name] [STARTS n]", to the end.
+LimitConfig ReadConfig(ArgReader& args, LimitService& limits, bool replays);
 // One of LIMIT.ALL's: "<algorithm> max period-ms burst cost" (burst 0: the algorithm's own) or
 // "POLICY name cost".
-LimitRequest ReadPart(ArgReader& args, const PolicyTable& policies);
+LimitRequest ReadPart(ArgReader& args, LimitService& limits);
 
 }  // namespace sluice

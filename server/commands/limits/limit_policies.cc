@@ -18,6 +18,7 @@
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/reply_fields.h"
 #include "server/limits/limit_waiters.h"
+#include "storage/limits/calendar.h"
 
 namespace sluice {
 namespace {
@@ -33,7 +34,7 @@ void RecordAsIs(CommandCall& call) { call.ReplaceWith(call.args); }
 //   LIMIT.POLICY SET api NOSUCH 5 1000  → -ERR unknown limiter algorithm 'NOSUCH', they are ...
 void SetPolicy(CommandCall& call) {
   ArgReader args(call.args, 3);
-  const LimitConfig config = ReadConfig(args);
+  const LimitConfig config = ReadConfig(args, call.part<LimitService>(), call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());
   switch (Policies(call).Set(call.args[2], config)) {
     case PolicyTable::SetResult::kNameTooLong:
@@ -51,11 +52,15 @@ void SetPolicy(CommandCall& call) {
 void GetPolicy(CommandCall& call) {
   const LimitConfig* const policy = Policies(call).Find(call.args[2]);
   if (!policy) return ReplyNoFields(call.reply);
-  ReplyFields fields(call.reply, 4);
+  ReplyFields fields(call.reply, policy->calendar ? 7 : 4);
   fields.At("algorithm").Bulk(LimitAlgorithmName(policy->algorithm));
   fields.Integer("max", policy->max);
   fields.Integer("period_ms", policy->period_ms);
   fields.Integer("burst", policy->burst);
+  if (!policy->calendar) return;
+  fields.At("unit").Bulk(CalendarUnitName(policy->calendar->terms().unit));
+  fields.At("zone").Bulk(policy->calendar->zone());
+  fields.Integer("starts", policy->calendar->terms().starts);
 }
 
 // Requests that name it fail from here on. One that waits gets the error as soon as it is at the
@@ -84,6 +89,7 @@ constexpr std::string_view kLimitPoliciesHelp[] = {
     "LIST",
     "    Answer with the names of all policies, sorted.",
     "SET <name> <algorithm> <max> <period-ms> [BURST <burst>]",
+    "SET <name> CALENDAR <max> MINUTE|HOUR|DAY|WEEK|MONTH [ZONE <zone>] [STARTS <n>]",
     "    Name a limit, or change the one of that name.",
 };
 
@@ -140,9 +146,11 @@ constexpr CommandRow kLimitPoliciesSubcommands[] = {
      .group = "limit",
      .since = "0.1.0",
      .complexity = "O(log N) where N is the number of policies.",
-     .usage = "name:string(0..256) algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
-              "max:integer(1..2^62) "
-              "period-ms:integer(1..2^46) [BURST burst:integer(0..2^62)]",
+     .usage = "name:string(0..256) limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | "
+              "LEAKY> max:integer(1..2^62) period-ms:integer(1..2^46) | calendar=<CALENDAR "
+              "max:integer(1..2^62) unit=<MINUTE | HOUR | DAY | WEEK | MONTH> [ZONE "
+              "zone:string(1..64)] [STARTS starts:integer(0..31)]>> [BURST "
+              "burst:integer(0..2^62)]",
      .summary = "Name a limit, so that it can be changed in one place."},
 };
 

@@ -21,7 +21,7 @@ namespace {
 //   LIMIT.PEEK k GCRA 2 10000           → -ERR limiter is WINDOW, not GCRA
 void LimitPeek(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const LimitRequest request = ReadPeek(args, call.part<LimitService>().policies());
+  const LimitRequest request = ReadPeek(args, call.part<LimitService>(), call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
@@ -58,7 +58,9 @@ constexpr CommandRow kLimitViewsRows[] = {
                    "period in which something came.",
      .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
               "max:integer(1..2^62) "
-              "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
+              "period-ms:integer(1..2^46) | calendar=<CALENDAR max:integer(1..2^62) unit=<MINUTE | "
+              "HOUR | DAY | WEEK | MONTH> [ZONE zone:string(1..64)] [STARTS "
+              "starts:integer(0..31)]> | POLICY name:string(0..256)> [BURST "
               "burst:integer(0..2^62)] [COST cost:integer(0..2^63-1)]",
      .summary = "What LIMIT.TAKE would answer; nothing is taken, also on a replica."},
     {.name = "LIMIT.INFO",

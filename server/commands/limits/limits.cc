@@ -28,6 +28,7 @@
 #include "server/notify/notifications.h"
 #include "server/waiting/waiters.h"
 #include "storage/keyspace/keyspace.h"
+#include "storage/limits/calendar.h"
 #include "storage/limits/limiter_key.h"
 
 namespace sluice {
@@ -77,10 +78,13 @@ void ReplyFound(ReplySink& reply, const RequestIds::Found& found, const Now& now
   ReplyVerdict(reply, VerdictAt(found.answer, 0, now));
 }
 
-// A waiter with a policy asks with what the policy says now. Null: the policy is gone.
+// A waiter with a policy asks with what the policy says now. Null: the policy is gone, or has the
+// calendar of a zone that was never read, as a replica's may.
 const LimitConfig* ConfigOf(const Parts& parts, const LimitWaiters::Ticket& ticket) {
-  return ticket.policy.empty() ? &ticket.request.config
-                               : parts.Get<LimitService>().policies().Find(ticket.policy);
+  if (ticket.policy.empty()) return &ticket.request.config;
+  const LimitConfig* const policy = parts.Get<LimitService>().policies().Find(ticket.policy);
+  const bool lacks_rules = policy && policy->calendar && !policy->calendar->has_rules();
+  return lacks_rules ? nullptr : policy;
 }
 
 // Called for the head of a queue. Either the client is answered here, or the result says when to
@@ -147,7 +151,7 @@ bool IsTakenBefore(CommandCall& call, const TakeOptions& options) {
 // come, and the one in front goes first.
 void TakeTimedOut(CommandCall& call) {
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, call.part<LimitService>());
+  const TakeOptions options = ReadTake(args, call.part<LimitService>(), call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());  // the policy is gone
   const LimitRequest& request = options.request;
   const LimiterKey found(call.db, call.Key(1), call.now);
@@ -226,7 +230,7 @@ void Take(CommandCall& call) {
     return TakeAs(call, *known);
   }
   ArgReader args(call.args, 2);
-  const TakeOptions options = ReadTake(args, limits);
+  const TakeOptions options = ReadTake(args, limits, call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());
   TakeAs(call, options);
 }
@@ -288,7 +292,8 @@ uint16_t TakeKeyFlags(const Request& request) {
   const Args args = request.args;
   constexpr uint16_t kReads = kKeyRo | kKeyAccess;
   constexpr uint16_t kReadsAndWrites = kKeyRw | kKeyAccess | kKeyUpdate;
-  constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN", "AT", "ID", "FOR"};
+  constexpr std::string_view kWithValue[] = {"COST", "BURST", "WAIT", "BAN",    "AT",
+                                             "ID",   "FOR",   "ZONE", "STARTS", "ENDS"};
   size_t at = args.size() > 2 && IsWord(args[2], "POLICY") ? 4 : 5;
   while (at < args.size()) {
     const std::string_view word = args[at];
@@ -321,7 +326,9 @@ constexpr CommandRow kLimitsRows[] = {
      .complexity = kTakeComplexity,
      .usage = "key limit=<algorithm=<WINDOW | ROLLING | SLIDING | LOG | GCRA | LEAKY> "
               "max:integer(1..2^62) "
-              "period-ms:integer(1..2^46) | POLICY name:string(0..256)> [BURST "
+              "period-ms:integer(1..2^46) | calendar=<CALENDAR max:integer(1..2^62) unit=<MINUTE | "
+              "HOUR | DAY | WEEK | MONTH> [ZONE zone:string(1..64)] [STARTS "
+              "starts:integer(0..31)]> | POLICY name:string(0..256)> [BURST "
               "burst:integer(0..2^62)] [COST cost:integer(0..2^63-1)] "
               "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW] "
               "[id=<ID token [FOR for-ms:integer(1..86400000)]>]",

@@ -23,6 +23,7 @@
 #include "server/snapshots/snapshots.h"
 #include "server/system/system_clock.h"
 #include "server/system/system_random.h"
+#include "server/system/zone_files.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/limits/limiter_key.h"
 
@@ -35,6 +36,7 @@ constexpr int kResp = 3;
 
 EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
   EngineOptions engine;
+  engine.zones = std::make_shared<ZoneFiles>();
   if (options.seed) {
     engine.seed = *options.seed;
   } else {

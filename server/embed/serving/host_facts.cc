@@ -8,6 +8,7 @@
 
 #include "protocol/text/concat.h"
 #include "server/system/system_random.h"
+#include "server/system/zone_files.h"
 
 extern "C" int mi_version() __attribute__((weak));
 
@@ -42,6 +43,7 @@ EngineOptions HostFacts(const Settings& settings) {
     options.seed = SystemRandom();
     options.hash_key = SipKey{SystemRandom(), SystemRandom()};
   }
+  options.zones = std::make_shared<ZoneFiles>();
   ProcessFacts process;
   process.executable = ExecutablePath();
   process.os = SystemName();

@@ -19,7 +19,8 @@ constexpr size_t kColumnsForBoth = 70;  // with fewer the version of Redis's pro
 constexpr std::string_view kBetween = "   ";
 
 // INFO has their counts as limits_window, limits_rolling ...
-constexpr std::string_view kAlgorithms[] = {"window", "rolling", "sliding", "log", "gcra", "leaky"};
+constexpr std::string_view kAlgorithms[] = {"window", "rolling", "sliding", "log",
+                                            "gcra",   "leaky",   "calendar"};
 
 }  // namespace
 

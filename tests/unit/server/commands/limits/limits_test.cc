@@ -300,6 +300,41 @@ TEST_F(LimitCommands, AreLoggedWithTheirMoment) {
   engine().part<Effects>().set_sink(kToLog, nullptr);
 }
 
+// It is 22:13:20 in UTC, and 6,400 s until midnight. Other limits do not feel the clock being set.
+TEST_F(LimitCommands, OfACalendarFollowTheWallClock) {
+  Take("day CALENDAR 3 DAY");
+  Take("window WINDOW 3 6400000");
+  server().clock().StepWall(5'400'000);
+  server().Settle();
+  EXPECT_EQ(Run({"PTTL", "day"}).integer, 1'000'000);
+  EXPECT_EQ(Run({"PTTL", "window"}).integer, 6'400'000);
+  EXPECT_EQ(Take("day CALENDAR 3 DAY"), "[:1, :3, :1, :0, :1000000, :1700006400000]");
+  server().clock().StepWall(-5'400'000);
+  server().Settle();
+  EXPECT_EQ(Run({"PTTL", "day"}).integer, 6'400'000);
+  EXPECT_EQ(Take("day CALENDAR 3 DAY"), "[:1, :3, :0, :0, :6400000, :1700006400000]");
+  // Set beyond its end the window is over, and the next one opens.
+  server().clock().StepWall(6'500'000);
+  server().Settle();
+  EXPECT_EQ(Run({"EXISTS", "day"}).integer, 0);
+  EXPECT_EQ(Take("day CALENDAR 3 DAY"), "[:1, :3, :2, :0, :86300000, :1700092800000]");
+}
+
+// The log tells the end of the window, and is followed whatever the zones of its reader say.
+TEST_F(LimitCommands, OfACalendarAreLoggedWithTheEndOfTheirWindow) {
+  Recorder recorder;
+  engine().part<Effects>().set_sink(kToLog, &recorder);
+  Take("k CALENDAR 3 DAY ZONE Asia/Kathmandu");
+  EXPECT_EQ(recorder.Said(),
+            "LIMIT.TAKE k CALENDAR 3 DAY ENDS 1700072100000 AT 1700000000000000 | ");
+  Take("k CALENDAR 3 DAY ZONE Asia/Kathmandu COST 4");
+  EXPECT_EQ(recorder.Said(), "");
+  engine().part<Effects>().set_sink(kToLog, nullptr);
+  client().PlayLog();
+  Line("LIMIT.TAKE other CALENDAR 3 DAY ENDS 1700000001234 AT 1700000000000000");
+  EXPECT_EQ(Run({"PTTL", "other"}).integer, 1234);
+}
+
 TEST_F(LimitCommands, TakeNamesOfAMegabyte) {
   const std::string key(1 << 20, 'k');
   EXPECT_EQ(Run({"LIMIT.TAKE", key, "WINDOW", "1", "1000"}).elements[0].integer, 1);
