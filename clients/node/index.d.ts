@@ -84,7 +84,12 @@ export declare class LockNotGrantedError extends Error { readonly key: string; }
 export type Algorithm = "window" | "rolling" | "sliding" | "log" | "gcra" | "leaky" | Uppercase<
   "window" | "rolling" | "sliding" | "log" | "gcra" | "leaky">;
 export interface NumericLimit { algorithm: Algorithm; max: number; period: number; burst?: number; }
-export type Limit = (NumericLimit & { policy?: undefined }) | { policy: string };
+/** Windows of a time zone's calendar. starts: the hour of a day, the day of a week (1: Monday) or of a month. */
+export interface CalendarLimit {
+  algorithm: "calendar" | "CALENDAR"; max: number; unit: "minute" | "hour" | "day" | "week" | "month"; zone?: string;
+  starts?: number; period?: undefined;
+}
+export type Limit = ((NumericLimit | CalendarLimit) & { policy?: undefined }) | { policy: string };
 
 export interface Verdict {
   allowed: boolean;

@@ -70,7 +70,7 @@ function adapt(client) {
 function named(reply, names) {
   if (reply instanceof Map) return Object.fromEntries(reply);
   if (!Array.isArray(reply)) return { ...reply };
-  const pairs = reply.length === 2 * names.length && String(reply[0]) === names[0];
+  const pairs = reply.length >= 2 * names.length && String(reply[0]) === names[0];
   return Object.fromEntries(names.map((name, at) => [name, pairs ? reply[2 * at + 1] : reply[at]]));
 }
 

@@ -4,7 +4,7 @@
 "use strict";
 const { adapt, named, sendWaiting } = require("./client.js");
 
-const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"];
+const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY", "CALENDAR"];
 const VERDICT = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"];
 const INFO = ["algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms"];
 const POLICY = ["algorithm", "max", "period_ms", "burst"];
@@ -15,9 +15,16 @@ function algorithmWord({ algorithm }) {
   return word;
 }
 
+function calendarWords({ max, unit, zone, starts }) {
+  const words = ["CALENDAR", max, String(unit).toUpperCase()];
+  if (zone !== undefined) words.push("ZONE", zone);
+  return starts === undefined ? words : [...words, "STARTS", starts];
+}
+
 /** A limit in the words of LIMIT.TAKE. */
 function limitWords(limit) {
   if (limit.policy !== undefined) return ["POLICY", limit.policy];
+  if (algorithmWord(limit) === "CALENDAR") return calendarWords(limit);
   const words = [algorithmWord(limit), limit.max, limit.period];
   return limit.burst === undefined ? words : [...words, "BURST", limit.burst];
 }

@@ -56,6 +56,14 @@ for (const kind of clients) {
       assert.strictEqual(await limits.info("unused"), null);
     });
 
+    test("asked again", async (t) => {
+      const limits = await opened(t);
+      const first = await limits.take("k", FIVE, { cost: 2, id: "7f3a" });
+      assert.deepStrictEqual(await limits.take("k", FIVE, { cost: 2, id: "7f3a", idFor: 1000 }), first);
+      assert.strictEqual((await limits.info("k")).used, 2);
+      await assert.rejects(limits.take("k", FIVE, { id: "7f3a" }), /another request/);
+    });
+
     test("all algorithms", async (t) => {
       const limits = await opened(t);
       for (const algorithm of ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY"]) {
@@ -63,6 +71,11 @@ for (const kind of clients) {
       }
       const { limit } = await limits.take("burst", { algorithm: "rolling", max: 10, period: 1000, burst: 50 });
       assert.strictEqual(limit, 50);
+      const monthly = { algorithm: "calendar", max: 5, unit: "month", zone: "Europe/Berlin", starts: 15 };
+      assert.strictEqual((await limits.take("calendar", monthly)).remaining, 4);
+      await limits.setPolicy("monthly", monthly);
+      assert.strictEqual((await limits.take("calendar", { policy: "monthly" })).remaining, 3);
+      assert.strictEqual((await limits.getPolicy("monthly")).algorithm, "CALENDAR");
       await assert.rejects(limits.take("k", { algorithm: "random", max: 1, period: 1 }), TypeError);
       await assert.rejects(limits.take("WINDOW", { algorithm: "log", max: 2, period: 1000 }), /limiter is WINDOW/);
     });
