@@ -99,6 +99,7 @@ def take(limit):
 
 
 TAKE_WINDOW = take("WINDOW 1000000 60000")
+TAKE_CALENDAR = take("CALENDAR 1000000 MONTH")
 COUNT = count("key:__rand_int__", 45)
 # Ten million drains that wait while it is measured.
 COUNT_AMONG_MANY = Work("LBUCKET.COUNT key:__rand_int__ 86400", before=10_000_000)
@@ -136,6 +137,7 @@ CASES = [
     *beside_set("lbucket-count-1s-hot", count("hot", 1), 1.5, 1.5, SET_HOT),
     Load("lbucket-count-among-10m", COUNT_AMONG_MANY, 2_000_000, 16, 1.3, COUNT),
     *beside_set("limit-window", TAKE_WINDOW, 1.2, 1.4),
+    *beside_set("limit-calendar", TAKE_CALENDAR, 1.1, 1.1, TAKE_WINDOW),
     *beside_set("limit-rolling", take("ROLLING 1000 3600000 BURST 1000000"), 1.2, 1.4),
     *beside_set("limit-sliding", take("SLIDING 1000000 3600000"), 1.2, 1.4),
     *beside_set("limit-gcra", take("GCRA 1000 3600000 BURST 1000000"), 1.2, 1.4),
