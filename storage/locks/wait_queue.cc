@@ -206,6 +206,7 @@ size_t WaitQueue::BytesOf(const Queued& queued) {
   size_t bytes =
       BlockSize(sizeof(Queued)) + kOwnerBytes + 3 * HeapBytes(request.owner) + Waits::kSlotBytes;
   if (request.terms.label) bytes += HeapBytes(*request.terms.label);
+  bytes += HeapBytes(request.id);
   for (const LockName& name : request.names) bytes += kPlaceBytes + 3 * HeapBytes(name.key);
   return bytes;
 }

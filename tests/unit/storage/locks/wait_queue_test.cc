@@ -132,6 +132,21 @@ TEST(WaitQueueCosts, ALongLineWithPriorities) {
 }
 
 // An owner that holds a lock in this line stays ahead, whatever comes.
+TEST(WaitQueue, AWaitPaysForItsLabelAndItsId) {
+  LockWorld world;
+  world.Acquire(world.Request("h", {"a"}));
+  const auto bytes_of = [&world](LockRequest request) {
+    return world.locks.queue().BytesOf(world.Acquire(std::move(request), 6'000).wait_id);
+  };
+  const size_t plain = bytes_of(world.Request("x", {"a"}));
+  LockRequest named = world.Request("y", {"a"});
+  named.id = std::string(64, 'i');
+  EXPECT_GE(bytes_of(std::move(named)), plain + 64);
+  LockTerms labelled{.lease_ms = 1'000'000};
+  labelled.label = std::string(128, 'l');
+  EXPECT_GE(bytes_of(world.Request("z", {"a"}, labelled)), plain + 128);
+}
+
 TEST(WaitQueue, AHolderIsAheadOfAnyPriority) {
   LockWorld world;
   world.Acquire(world.Request("h", {"a"}));
