@@ -137,7 +137,7 @@ export declare class LimitClient {
   takeAll(requests: { key: string; limit: Limit; cost?: number }[], options?: Pick<TakeOptions, "id" | "idFor">):
     Promise<{ allowed: boolean; verdicts: Verdict[] }>;
   /** Gives back what was not used. What remains; null when the limit is whole. */
-  refund(key: string, units?: number, options?: Pick<TakeOptions, "id">): Promise<number | null>;
+  refund(key: string, units?: number, options?: Pick<TakeOptions, "id" | "idFor">): Promise<number | null>;
   info(key: string): Promise<LimitInfo | null>;
   setPolicy(name: string, limit: NumericLimit): Promise<void>;
   getPolicy(name: string): Promise<{ algorithm: string; max: number; period: number; burst: number } | null>;

@@ -81,9 +81,9 @@ class LimitClient {
     return { allowed: Number(allowed) === 1, verdicts: verdicts.map(verdictOf) };
   }
 
-  /** Gives back what was taken and not used. What remains now; null when the limit is whole. id: as of take. */
-  async refund(key, units = 1, { id } = {}) {
-    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units, ...nameWords({ id }));
+  /** Gives back what was taken and not used. What remains now; null when the limit is whole. options: id and idFor. */
+  async refund(key, units = 1, options = {}) {
+    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units, ...nameWords(options));
     return left === null ? null : Number(left);
   }
 

@@ -142,16 +142,17 @@ void CountFor(CommandCall& call) {
 
 // Asked again it counts nothing. A count that is refused is not remembered.
 void CountOnce(CommandCall& call) {
-  ArgReader args(call.args, 4);
-  RequestIds::Asked asked{.id = ReadRequestId(args)};
-  const int64_t for_ms = args.TakeWord("FOR") ? ReadRequestFor(args) : 0;
+  ArgReader args(call.args, 3);
+  const RequestName name = ReadRequestName(args);
   if (!args.Finish()) return call.reply.Error(args.error());
+  RequestIds::Asked asked{.id = name.id};
   const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
   const bool counts = seconds && *seconds >= 0;
   std::string text;
   AddToFingerprint(text, "count", call.db.index(), call.args[1], "", seconds.value_or(-1));
   asked.fingerprint = FingerprintOf(text);
-  asked.for_ms = RequestForMs(for_ms, std::clamp<int64_t>(seconds.value_or(0), 1, 3600) * 1000);
+  asked.for_ms =
+      RequestForMs(name.for_ms, std::clamp<int64_t>(seconds.value_or(0), 1, 3600) * 1000);
   if (IsAnswered(call, asked, [&](const RequestMemory::Answer&) { call.reply.Ok(); })) return;
   const Entry* const found = call.db.Find(call.Key(1), call.now);
   if (counts && (!found || found->type() == ValueType::kLeakyBucket))

@@ -25,15 +25,6 @@
 namespace sluice {
 namespace {
 
-struct NameOptions {
-  std::string id;
-  int64_t for_ms = 0;
-};
-constexpr OptionRow<NameOptions> kNameOptions[] = {
-    {"ID", [](ArgReader& args, NameOptions& name) { name.id = ReadRequestId(args); }},
-    {"FOR", [](ArgReader& args, NameOptions& name) { name.for_ms = ReadRequestFor(args); }},
-};
-
 constexpr size_t kNamedPartsMax = 1000;  // of a request with an ID
 
 struct Part {
@@ -44,7 +35,7 @@ struct Part {
 
 // Every fault is told before a key is looked at. The same key twice is one of them: the second part
 // would be asked before the first was taken. False: the error has been answered.
-bool ReadParts(CommandCall& call, std::vector<Part>& parts, NameOptions& name) {
+bool ReadParts(CommandCall& call, std::vector<Part>& parts, RequestName& name) {
   ArgReader args(call.args);
   const auto most = static_cast<int64_t>(call.args.size()) - 2;
   const std::optional<int64_t> count = ParseInt64(args.Bytes());
@@ -63,8 +54,7 @@ bool ReadParts(CommandCall& call, std::vector<Part>& parts, NameOptions& name) {
     part.request = ReadPart(args, call.part<LimitService>());
     if (!args.failed() && IsWord(call.args[at], "POLICY")) part.policy = call.args[at + 1];
   }
-  ReadOptionsOnce(args, kNameOptions, name);
-  if (name.for_ms > 0 && name.id.empty()) args.Fail("ERR FOR needs an ID");
+  name = ReadRequestName(args);
   if (!name.id.empty() && parts.size() > kNamedPartsMax)
     args.Fail("ERR more than 1000 limits with an ID");
   if (args.Finish()) return true;
@@ -98,7 +88,7 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
 }
 
 // All that it says but the numbers of its limits; it is remembered for the longest period of them.
-RequestIds::Asked AskedAll(int db, const std::vector<Part>& parts, const NameOptions& name) {
+RequestIds::Asked AskedAll(int db, const std::vector<Part>& parts, const RequestName& name) {
   std::string text;
   int64_t period_ms = 1;
   for (const Part& part : parts) {
@@ -140,7 +130,7 @@ void RememberAll(CommandCall& call, const RequestIds::Asked& asked, bool allowed
 void TakeAll(CommandCall& call) {
   std::vector<Part> parts;
   std::vector<LimitVerdict> verdicts;
-  NameOptions name;
+  RequestName name;
   if (!ReadParts(call, parts, name)) return;
   RequestIds::Asked asked;
   if (!name.id.empty()) asked = AskedAll(call.db.index(), parts, name);

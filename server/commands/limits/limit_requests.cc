@@ -5,6 +5,7 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "server/commands/shared/option_table.h"
 
 namespace sluice {
 namespace {
@@ -14,7 +15,19 @@ int64_t LeftOf(int64_t span_ms, int64_t passed_ms) {
   return span_ms <= 0 ? span_ms : std::max<int64_t>(0, span_ms - passed_ms);
 }
 
+constexpr OptionRow<RequestName> kRequestNameOptions[] = {
+    {"ID", [](ArgReader& args, RequestName& name) { name.id = ReadRequestId(args); }},
+    {"FOR", [](ArgReader& args, RequestName& name) { name.for_ms = ReadRequestFor(args); }},
+};
+
 }  // namespace
+
+RequestName ReadRequestName(ArgReader& args) {
+  RequestName name;
+  ReadOptionsOnce(args, kRequestNameOptions, name);
+  if (name.for_ms > 0 && name.id.empty()) args.Fail("ERR FOR needs an ID");
+  return name;
+}
 
 // A key may hold any bytes, so it stands behind its length.
 void AddToFingerprint(std::string& text, std::string_view what, int db, std::string_view key,

@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
+#include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/request_ids.h"
@@ -14,6 +16,14 @@ namespace sluice {
 
 inline constexpr std::string_view kOtherRequest =
     "ERR this ID is that of another request, of another key, cost or algorithm";
+
+// What a request says of its name, and for how long it is remembered by that.
+struct RequestName {
+  std::string id;      // empty: it has none
+  int64_t for_ms = 0;  // 0: as long as is usual
+};
+// Reads [ID token] [FOR ms], in any order, up to the end; a fault is left in `args`.
+RequestName ReadRequestName(ArgReader& args);
 
 // "take", "refund" ..., the key, and the cost of it; LIMIT.ALL adds the others.
 void AddToFingerprint(std::string& text, std::string_view what, int db, std::string_view key,

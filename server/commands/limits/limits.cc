@@ -133,17 +133,11 @@ void BanWaiter(CommandCall& call, LimitRequest request) {
   if (limiter.changed()) SayTakenByWaiter(call.parts, {call.db.index(), call.args[1]}, request);
 }
 
-RequestIds::Asked AskedIfNamed(const CommandCall& call, const TakeOptions& options) {
-  if (options.id.empty()) return {};
-  return AskedTake(call.db.index(), call.args[1], options);
-}
-
 // True: it has been answered, as it was before, or since its id is that of another request.
-bool IsTakenBefore(CommandCall& call, const TakeOptions& options) {
-  const auto answer = [&](const RequestMemory::Answer& before) {
+bool IsTakenBefore(CommandCall& call, const RequestIds::Asked& asked) {
+  return IsAnswered(call, asked, [&](const RequestMemory::Answer& before) {
     ReplyVerdict(call.reply, VerdictAt(before, 0, call.now));
-  };
-  return IsAnswered(call, AskedIfNamed(call, options), answer);
+  });
 }
 
 // The time of a waiter is over: it gets the verdict of now. The request is read anew, since neither
@@ -157,7 +151,9 @@ void TakeTimedOut(CommandCall& call) {
   const LimiterKey found(call.db, call.Key(1), call.now);
   if (!Accepts(call.reply, found, request.config.algorithm)) return;
   // The same request was answered on another connection: that answer stands.
-  if (!options.id.empty() && IsTakenBefore(call, options)) return;
+  RequestIds::Asked asked;
+  if (!options.id.empty()) asked = AskedTake(call.db.index(), call.args[1], options);
+  if (!asked.id.empty() && IsTakenBefore(call, asked)) return;
   if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
   LimitVerdict verdict = limiter.Peek(request.config, request.cost);
@@ -165,13 +161,14 @@ void TakeTimedOut(CommandCall& call) {
   verdict.allowed = false;
   call.part<LimitService>().Count(call.db.index(), call.Key(1), request.config.algorithm,
                                   {.policy = options.policy}, false);
-  RememberTake(call.parts, AskedTake(call.db.index(), call.args[1], options), verdict, call.now);
+  RememberTake(call.parts, asked, verdict, call.now);
   ReplyVerdict(call.reply, verdict);
 }
 
 // Queues the request if it has to wait and may; false when it is to be answered at once. A ban
 // comes when the wait is over in vain.
-bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& limiter) {
+bool Queues(CommandCall& call, const TakeOptions& options, const RequestIds::Asked* asked,
+            const LimiterKey& limiter) {
   const int64_t wait_ms = *options.wait_ms;
   if (wait_ms == 0 || !call.may_wait()) return false;
   LimitWaiters& limit_waiters = call.part<LimitWaiters>();
@@ -181,15 +178,34 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
   // Answered at once: what never fits, and what fits while no other request waits.
   if (verdict.retry_ms < 0 || (verdict.allowed && !limit_waiters.HasWaiters(key))) return false;
   LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy),
-                              AskedIfNamed(call, options), TryAgain};
+                              asked ? *asked : RequestIds::Asked(), TryAgain};
   limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,
                      TakeTimedOut);
   return true;
 }
 
-// Moment, type and algorithm are checked, then the request peeks, queues or takes. One that costs
-// nothing peeks: it neither waits nor bans. SHADOW takes as well: only what counts and is told
-// differs.
+// Type and algorithm are checked, then the request peeks, queues or takes. One that costs nothing
+// peeks: it neither waits nor bans. SHADOW takes as well: only what counts and is told differs.
+// `asked`: null where the request has no ID.
+void TakeOnce(CommandCall& call, const TakeOptions& options, const RequestIds::Asked* asked) {
+  const LimitRequest& request = options.request;
+  const Now now = MomentOf(call, options.at_unix_us);
+  LimiterKey limiter(call.db, call.Key(1), now);
+  if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
+  if (options.peek || request.cost == 0) [[unlikely]]
+    return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
+  if (options.wait_ms && Queues(call, options, asked, limiter)) return;
+  const LimitVerdict verdict = call.part<LimitService>().Take(
+      limiter, call.db.index(), request, {.policy = options.policy, .shadow = options.shadow});
+  if (limiter.changed()) {
+    SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
+  }
+  if (asked) [[unlikely]]
+    RememberTake(call.parts, *asked, verdict, now);
+  ReplyVerdict(call.reply, verdict);
+}
+
+// The moment is checked, and whether the same request was answered before.
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 3  → [1, 3, 0, 0, 3000, ...]  1 a second, 2 more
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 PEEK    → [0, 3, 0, 1000, 3000, ...]
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 0  → [1, 3, 0, 0, 3000, ...]
@@ -198,24 +214,10 @@ bool Queues(CommandCall& call, const TakeOptions& options, const LimiterKey& lim
 //   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [0, 1, 0, 5000, 5000, ...]  refused, banned
 void TakeAs(CommandCall& call, const TakeOptions& options) {
   if (!MayName(call, options.at_unix_us)) return;
-  const LimitRequest& request = options.request;
-  const Now now = MomentOf(call, options.at_unix_us);
-  const bool is_named = !options.id.empty();
-  if (is_named && IsTakenBefore(call, options)) [[unlikely]]
-    return;
-  LimiterKey limiter(call.db, call.Key(1), now);
-  if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
-  if (options.peek || request.cost == 0) [[unlikely]]
-    return ReplyVerdict(call.reply, limiter.Peek(request.config, request.cost));
-  if (options.wait_ms && Queues(call, options, limiter)) return;
-  const LimitVerdict verdict = call.part<LimitService>().Take(
-      limiter, call.db.index(), request, {.policy = options.policy, .shadow = options.shadow});
-  if (limiter.changed()) {
-    SayTaken(call, call.args[1], request, now, options.shadow ? kShadowEvent : kTakeEvent);
-  }
-  if (is_named) [[unlikely]]
-    RememberTake(call.parts, AskedIfNamed(call, options), verdict, now);
-  ReplyVerdict(call.reply, verdict);
+  if (options.id.empty()) [[likely]]
+    return TakeOnce(call, options, nullptr);
+  const RequestIds::Asked asked = AskedTake(call.db.index(), call.args[1], options);
+  if (!IsTakenBefore(call, asked)) TakeOnce(call, options, &asked);
 }
 
 // The cache holds requests that were read before, byte for byte.
@@ -262,11 +264,11 @@ void Refund(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t units = args.IntIn({"units", 1, kInt64Max});
   std::optional<int64_t> at_unix_us;
-  RequestIds::Asked asked;
   if (args.TakeWord("AT")) at_unix_us = args.IntIn({"AT", 0, kUnixUsMax});
-  if (args.TakeWord("ID")) asked.id = ReadRequestId(args);
+  const RequestName name = ReadRequestName(args);
   if (!args.Finish()) return call.reply.Error(args.error());
   if (!MayName(call, at_unix_us)) return;
+  RequestIds::Asked asked{.id = name.id, .for_ms = RequestForMs(name.for_ms, kRequestForMs)};
   if (!asked.id.empty() && IsRefundedBefore(call, asked, units)) return;
   const Now now = MomentOf(call, at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
@@ -344,7 +346,7 @@ constexpr CommandRow kLimitsRows[] = {
      .since = "0.1.0",
      .complexity = "O(1); LOG and LEAKY: O(log N) where N is the number of milliseconds of the "
                    "period in which something came.",
-     .usage = "key units:integer(1..2^63-1) [ID token]",
+     .usage = "key units:integer(1..2^63-1) [id=<ID token [FOR for-ms:integer(1..86400000)]>]",
      .summary = "Give back what was taken and not used; what remains, or null without the key."},
 };
 

@@ -183,8 +183,8 @@ class Requests:
             words += request.limit.words_of_several(request.cost)
         return verdicts_of((yield words + id_words(id, id_for)))
 
-    def refund(self, key: str, units: int, id: Optional[str]) -> Steps[Optional[int]]:
-        left = yield ["LIMIT.REFUND", self.prefix + key, units, *id_words(id, None)]
+    def refund(self, key: str, units: int, id: Optional[str], id_for: Optional[float]) -> Steps[Optional[int]]:
+        left = yield ["LIMIT.REFUND", self.prefix + key, units, *id_words(id, id_for)]
         return None if left is None else int(left)
 
     def info(self, key: str) -> Steps[Optional[LimitInfo]]:
@@ -229,9 +229,10 @@ class LimitClient:
         """Takes from all of them or from none. id, id_for: as of take()."""
         return self._client.run(self._requests.take_all(requests, id, id_for))
 
-    def refund(self, key: str, units: int = 1, *, id: Optional[str] = None) -> Optional[int]:
-        """Gives back what was taken and not used. What remains now; None when the limit is whole. id: as of take()."""
-        return self._client.run(self._requests.refund(key, units, id))
+    def refund(self, key: str, units: int = 1, *, id: Optional[str] = None,
+               id_for: Optional[float] = None) -> Optional[int]:
+        """Gives back what was taken and not used. What remains now; None when the limit is whole. id, id_for: as of take."""
+        return self._client.run(self._requests.refund(key, units, id, id_for))
 
     def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""

@@ -125,9 +125,9 @@ module Sluice
       Verdicts.new(allowed == 1, rows.map { |row| Verdict.of(row) })
     end
 
-    # Gives back what was taken and not used. What remains now; nil when the limit is whole. id: as of take.
-    def refund(key, units = 1, id: nil)
-      @connections.call("LIMIT.REFUND", @prefix + key, units, *id_words(id, nil))
+    # Gives back what was taken and not used. What remains now; nil when the limit is whole. id, id_for: as of take.
+    def refund(key, units = 1, id: nil, id_for: nil)
+      @connections.call("LIMIT.REFUND", @prefix + key, units, *id_words(id, id_for))
     end
 
     # What is known of a limit; nil when it is whole.

@@ -39,9 +39,10 @@ class LimitClient:
         """Takes from all of them or from none. id, id_for: as of take()."""
         return await self._client.run(self._requests.take_all(requests, id, id_for))
 
-    async def refund(self, key: str, units: int = 1, *, id: Optional[str] = None) -> Optional[int]:
-        """Gives back what was taken and not used. What remains now; None when the limit is whole. id: as of take()."""
-        return await self._client.run(self._requests.refund(key, units, id))
+    async def refund(self, key: str, units: int = 1, *, id: Optional[str] = None,
+                    id_for: Optional[float] = None) -> Optional[int]:
+        """Gives back what was taken and not used. What remains now; None when the limit is whole. id, id_for: as of take."""
+        return await self._client.run(self._requests.refund(key, units, id, id_for))
 
     async def info(self, key: str) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
