@@ -406,6 +406,12 @@ constexpr Option kServedOptions[] = {
         .Alias("lua-time-limit"),
     Served("notify-keyspace-events", &kEventClasses, kAnyText,
            "classes of keyspace events that are published, a letter each"),
+    Served("sluice-expired-value", &S::sluice_expired_value, kYesNo,
+           "a string whose time is over is published on __keyexpired@<db>__:<key>")
+        .Own(),
+    Served("notify-value-max", &S::notify_value_max, Memory(0, 1024 * 1024),
+           "bytes of such a value that are published; the rest is cut off")
+        .Own(),
     Served("lbucket-second-buckets", &S::lbucket_second_buckets, kYesNo,
            "LBUCKET.COUNTs of one second drain together, as redis-leaky-bucket has it"),
     Served("list-max-listpack-size", &S::list_max_listpack_size, Int(-kIntMax - 1, kIntMax),

@@ -216,6 +216,8 @@ struct Settings {
   // ms; from then on a script is slow and others are answered BUSY.
   int64_t busy_reply_threshold = 5000;
   uint32_t notify_classes = 0;  // NotifyClass bits
+  bool sluice_expired_value = false;
+  int64_t notify_value_max = 4096;  // bytes of a value that goes with its event
   bool lbucket_second_buckets = false;
   int64_t list_max_listpack_size = -2;  // a chunk's elements; -1 to -5: its 4 to 64 kilobytes
   // locks

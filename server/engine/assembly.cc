@@ -249,12 +249,21 @@ void Assembly::KeyExpired(int db, const Entry& entry, int64_t late_ms) {
   const ChangeRecorder changes(effects, notifications);
   if (changes.wants_effects()) changes.Add(db, {"DEL", entry.key()});
   changes.Announce(kNotifyExpired, "expired", {db, entry.key()});
+  if (config.settings().sluice_expired_value) [[unlikely]]
+    TellExpiredValue(db, entry);
   TellListenersItIsOver(db, entry.key());
   if (!is_monitored) [[likely]]
     return;
   const int64_t nanos = clock.clock().TickNanos() - begin;
   if (nanos >= latency_monitor.threshold_ns())
     latency_monitor.Note(LatencyEvent::kExpireDel, clock.now().unix_s(), nanos);
+}
+
+void Assembly::TellExpiredValue(int db, const Entry& entry) {
+  if (!entry.is_string()) return;
+  char scratch[Entry::kTextScratch];
+  const auto most = static_cast<size_t>(config.settings().notify_value_max);
+  notifications.SendExpired(db, entry.key(), entry.Text(scratch).substr(0, most));
 }
 
 void Assembly::ValueIsOver(int db, const Entry& entry) {

@@ -210,6 +210,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   void MaxMemoryChanged();
 
   void TellListenersItIsOver(int db, std::string_view key);
+  void TellExpiredValue(int db, const Entry& entry);  // of a string
   void ArmEverySecond(int64_t ms);
   void TimeShifted(int64_t ms);
 };

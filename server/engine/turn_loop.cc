@@ -82,7 +82,8 @@ Session* TurnLoop::DirectSession(SessionId id) {
       session->close != CloseMode::kOpen || session->reply_mode != ReplyMode::kOn)
     return nullptr;
   const bool anybody_hears = on_.flags.AnyRaised() || on_.turn_gate.is_on() ||
-                             on_.effects.wanted() || on_.settings().notify_classes != 0;
+                             on_.effects.wanted() || on_.settings().notify_classes != 0 ||
+                             on_.settings().sluice_expired_value;
   if (on_.memory_limit.is_set()) return nullptr;  // it may have to make room
   return anybody_hears ? nullptr : session;
 }

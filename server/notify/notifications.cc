@@ -22,4 +22,11 @@ void Notifications::Send(std::string_view event, int db, std::string_view key) {
   }
 }
 
+void Notifications::SendExpired(int db, std::string_view key, std::string_view value) {
+  if (!pubsub_.has_listeners()) return;
+  channel_.clear();
+  ConcatTo(channel_, "__keyexpired@", db, "__:", key);
+  pubsub_.Publish(channel_, value);
+}
+
 }  // namespace sluice

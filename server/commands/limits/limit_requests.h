@@ -17,7 +17,7 @@ namespace sluice {
 inline constexpr std::string_view kOtherRequest =
     "ERR this ID is that of another request, of another key, cost or algorithm";
 
-// What a request says of its name, and for how long it is remembered by that.
+// The name that a request gives itself, and for how long it is remembered by that.
 struct RequestName {
   std::string id;      // empty: it has none
   int64_t for_ms = 0;  // 0: as long as is usual

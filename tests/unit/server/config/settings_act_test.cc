@@ -337,6 +337,19 @@ const ActingRow kActing[] = {
        server.Text("SET k v");
        EXPECT_TRUE(listener.Next().has_value());
      }},
+    {{"sluice-expired-value", "notify-value-max"},
+     [](Running& server) {
+       TestClient& listener = server.engine.Connect();
+       listener.Line("PSUBSCRIBE *");
+       server.Text("SET before value PX 1");
+       server.engine.AdvanceTime(1);
+       EXPECT_FALSE(listener.Next().has_value());
+       server.Set("sluice-expired-value", "yes");
+       server.Set("notify-value-max", "3");
+       server.Text("SET k value PX 1");
+       server.engine.AdvanceTime(1);
+       EXPECT_EQ(listener.Next()->ToText(), R"(["pmessage", "*", "__keyexpired@0__:k", "val"])");
+     }},
     {{"busy-reply-threshold"},
      [](Running& server) {
        server.Set("busy-reply-threshold", "7");
