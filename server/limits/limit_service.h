@@ -22,6 +22,7 @@
 #include "storage/limits/drain_seconds.h"
 #include "storage/limits/limiter_state.h"
 #include "storage/limits/policy.h"
+#include "storage/requests/request_memory.h"
 
 namespace sluice {
 
@@ -35,7 +36,7 @@ struct TakeOptions {
   bool shadow = false;  // answered and stored as any other; statistics and events tell it apart
   std::optional<int64_t> wait_ms;
   std::optional<int64_t> at_unix_us;  // of a logged request: the moment at which it was made
-  std::string id;                     // as it is kept; empty: it has none
+  RequestId id;                       // empty: it has none
   int64_t for_ms = 0;                 // 0: as long as is usual
 };
 

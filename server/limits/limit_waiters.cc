@@ -58,8 +58,7 @@ void LimitWaiters::ChargeWaiter(const Ticket& ticket) {
       TreeNodeBytes<decltype(Queue::tickets)>() + sizeof(decltype(queue_of_)::value_type) * 4 / 3;
   constexpr size_t kOfPolicy = TreeNodeBytes<std::set<uint64_t>>();
   BlockedCallOf(*on_.clients.Find(ticket.session))->kept_bytes +=
-      kTicket + HeapBytes(ticket.asked.id) +
-      (ticket.policy.empty() ? 0 : kOfPolicy + HeapBytes(ticket.policy));
+      kTicket + (ticket.policy.empty() ? 0 : kOfPolicy + HeapBytes(ticket.policy));
 }
 
 void LimitWaiters::ChargeQueue(const Queue& queue) {

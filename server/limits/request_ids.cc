@@ -11,11 +11,11 @@ namespace sluice {
 
 uint64_t FingerprintOf(std::string_view request) { return ValueDigest(request); }
 
-std::string ReadRequestId(ArgReader& args) {
+RequestId ReadRequestId(ArgReader& args) {
   const std::string_view id = args.Bytes();
   if (id.empty() && !args.failed()) args.Fail("ERR the ID is empty");
   if (id.size() > kRequestIdGivenMax) args.Fail("ERR the ID is longer than 1024 bytes");
-  return args.failed() ? std::string() : RequestIdOf(id);
+  return args.failed() ? RequestId() : RequestId(id);
 }
 
 int64_t ReadRequestFor(ArgReader& args) { return args.IntIn({"FOR", 1, kRequestForMsMax, "ms"}); }

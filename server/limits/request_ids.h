@@ -5,7 +5,7 @@
 // request was.
 //
 //   RequestIds& ids = call.part<RequestIds>();
-//   const RequestIds::Asked asked = {RequestIdOf(token), FingerprintOf({...}), for_ms};
+//   const RequestIds::Asked asked = {RequestId(token), FingerprintOf("..."), for_ms};
 //   ids.Recall(asked, now)                  -> kNew | kSame | kOther, and what was answered
 //   ids.Remember(changes, asked, values, now)
 #pragma once
@@ -33,14 +33,14 @@ inline constexpr size_t kRequestIdGivenMax = 1024;
 uint64_t FingerprintOf(std::string_view request);
 
 // The argument behind ID; a fault is left in `args`. The id as it is kept.
-std::string ReadRequestId(ArgReader& args);
+RequestId ReadRequestId(ArgReader& args);
 // The one behind FOR.
 int64_t ReadRequestFor(ArgReader& args);
 
 class RequestIds {
  public:
   struct Asked {
-    std::string id;  // empty: it has none
+    RequestId id;  // empty: it has none
     uint64_t fingerprint = 0;
     int64_t for_ms = kRequestForMs;
   };
@@ -51,7 +51,7 @@ class RequestIds {
   };
   using Values = RequestMemory::Values;
 
-  explicit RequestIds(const SipKey& key) : memory_(KeyedHash(key)) {}
+  explicit RequestIds(const TableKey& key) : memory_(key) {}
 
   Found Recall(const Asked& asked, const Now& now);
   // Also says it to the log and to replicas.

@@ -9,18 +9,18 @@
 namespace sluice {
 
 // Names may hold any bytes, so each stands behind its length.
-RequestIds::Asked AskedOf(std::string_view id, std::string_view owner, const LockShape& shape,
+RequestIds::Asked AskedOf(const RequestId& id, std::string_view owner, const LockShape& shape,
                           absl::Span<const LockNameView> names) {
   std::string text = Concat("lock ", owner.size(), ":", owner, " ", static_cast<int>(shape.mode),
                             " ", shape.permits, " ", shape.of);
   for (const LockNameView& name : names)
     ConcatTo(text, " ", name.db, " ", name.key.size(), ":", name.key);
-  return {std::string(id), FingerprintOf(text)};
+  return {id, FingerprintOf(text)};
 }
 
 RequestIds::Asked AskedOf(const LockRequest& request) {
   const std::vector<LockNameView> names(request.names.begin(), request.names.end());
-  return AskedOf(request.id, request.owner, request.terms.shape, names);
+  return AskedOf(RequestId::Kept(request.id), request.owner, request.terms.shape, names);
 }
 
 RequestIds::Values TokensOf(const LockGrants& grants) {

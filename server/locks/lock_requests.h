@@ -12,7 +12,7 @@
 namespace sluice {
 
 // A request for these locks is remembered so.
-RequestIds::Asked AskedOf(std::string_view id, std::string_view owner, const LockShape& shape,
+RequestIds::Asked AskedOf(const RequestId& id, std::string_view owner, const LockShape& shape,
                           absl::Span<const LockNameView> names);
 RequestIds::Asked AskedOf(const LockRequest& request);
 // The tokens, in the order of the names.

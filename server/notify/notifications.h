@@ -29,7 +29,7 @@ class Notifications {
     if (Wants(event_class)) [[unlikely]]
       Send(event, db, key);
   }
-  // What a key held whose time is over, on __keyexpired@<db>__:<key> (sluice-expired-value).
+  // Publishes what a key held whose time is over (sluice-expired-value).
   void SendExpired(int db, std::string_view key, std::string_view value);
 
  private:

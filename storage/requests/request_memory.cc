@@ -1,10 +1,12 @@
 // See request_memory.h.
 #include "storage/requests/request_memory.h"
 
+#include <algorithm>
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 
 #include "protocol/text/concat.h"
 #include "storage/hashing/sha.h"
@@ -15,6 +17,9 @@ namespace {
 
 // A number as a varint: seven bits a byte, the lowest first; the sign is the lowest bit.
 constexpr size_t kVarintMax = 10;
+
+// Room on the stack for the numbers of a verdict.
+constexpr size_t kNumbersInline = 10 * kVarintMax;
 
 size_t PutVarint(int64_t number, uint8_t* out) {
   auto rest = (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63);
@@ -35,15 +40,30 @@ int64_t TakeVarint(const uint8_t*& at) {
 
 }  // namespace
 
-std::string RequestIdOf(std::string_view id) {
-  if (id.size() <= kRequestIdPlainMax) return std::string(id);
-  constexpr char kDigits[] = "0123456789abcdef";
+RequestId::RequestId(std::string_view given) {
+  if (given.size() <= kRequestIdPlainMax) [[likely]] {
+    Set(given);
+    return;
+  }
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "sha256:";
-  for (const uint8_t byte : Sha256(id)) {
+  for (const uint8_t byte : Sha256(given)) {
     text += kDigits[byte >> 4];
     text += kDigits[byte & 15];
   }
-  return text;
+  Set(text);
+}
+
+RequestId RequestId::Kept(std::string_view kept) {
+  RequestId id;
+  id.Set(kept);
+  return id;
+}
+
+void RequestId::Set(std::string_view bytes) {
+  assert(bytes.size() <= bytes_.size());
+  size_ = static_cast<uint8_t>(bytes.size());
+  std::ranges::copy(bytes, bytes_.begin());
 }
 
 // Behind it stand the bytes of the id, then when it is over (engine ms), for how long it was kept,
@@ -61,9 +81,11 @@ struct [[gnu::packed]] RequestMemory::Record {
   const uint8_t* numbers() const { return reinterpret_cast<const uint8_t*>(data()) + id_size; }
 };
 
-size_t RequestMemory::Hash::operator()(const Record* record) const { return hash(record->id()); }
-bool RequestMemory::Equal::operator()(const Record* a, std::string_view id) const {
-  return a->id() == id;
+size_t RequestMemory::Hash::operator()(const Record* record) const {
+  return HashName(record->id(), *key);
+}
+bool RequestMemory::Equal::operator()(const Record* a, const HashedId& id) const {
+  return a->id() == id.bytes;
 }
 
 RequestMemory::~RequestMemory() {
@@ -92,8 +114,9 @@ bool RequestMemory::IsOver(const Record& record, const Now& now) const {
 std::optional<RequestMemory::Answer> RequestMemory::Find(std::string_view id,
                                                          const Now& now) const {
   if (tables_.empty()) return std::nullopt;
-  const Table& table = TableOf(id);
-  const auto found = table.find(id);
+  const HashedId hashed = Hashed(id);
+  const Table& table = TableOf(hashed);
+  const auto found = table.find(hashed);
   if (found == table.end() || IsOver(**found, now)) return std::nullopt;
   return AnswerOf(**found);
 }
@@ -105,14 +128,14 @@ size_t RequestMemory::BytesOf(const Record& record) const {
 void RequestMemory::Remember(std::string_view id, const Answer& answer, const Now& now) {
   assert(!id.empty() && id.size() <= kRequestIdBytesMax);
   assert(answer.for_ms >= 1 && answer.for_ms <= kRequestForMsMax);
-  absl::InlinedVector<uint8_t, 64> numbers((2 + answer.values.size()) * kVarintMax);
+  absl::InlinedVector<uint8_t, kNumbersInline> numbers((2 + answer.values.size()) * kVarintMax);
   size_t number_bytes = PutVarint(answer.at_ms + answer.for_ms, numbers.data());
   number_bytes += PutVarint(answer.for_ms, numbers.data() + number_bytes);
   for (const int64_t value : answer.values)
     number_bytes += PutVarint(value, numbers.data() + number_bytes);
   const size_t block = sizeof(Record) + id.size() + number_bytes;
   if (number_bytes > UINT16_MAX || block + kSlotBytes > bytes_max_) return ForgetSome(nullptr, now);
-  if (tables_.empty()) tables_.resize(kTables, Table(0, Hash{hash_}));
+  if (tables_.empty()) tables_.resize(kTables, Table(0, Hash{&key_}));
   auto* const record = new (std::malloc(block)) Record{
       .fingerprint = answer.fingerprint,
       .number_bytes = static_cast<uint16_t>(number_bytes),
@@ -120,18 +143,31 @@ void RequestMemory::Remember(std::string_view id, const Answer& answer, const No
   };
   std::memcpy(record->data(), id.data(), id.size());
   std::memcpy(record->data() + id.size(), numbers.data(), number_bytes);
+  Add(record);
+  ForgetSome(record, now);
+}
+
+void RequestMemory::Add(Record* record) {
+  const HashedId id = Hashed(record->id());
   Table& table = TableOf(id);
-  if (const auto former = table.find(id); former != table.end()) {
+  const auto put = [&] {
+    bool is_new = false;
+    const auto at = table.lazy_emplace(id, [&](const auto& make) {
+      make(record);
+      is_new = true;
+    });
+    return is_new ? table.end() : at;
+  };
+  if (const auto former = put(); former != table.end()) [[unlikely]] {
     (*former)->dead = true;
     table.erase(former);
     --size_;
+    put();
   }
-  table.insert(record);
   (last_ == nullptr ? first_ : last_->next) = record;
   last_ = record;
   ++size_;
   bytes_ += BytesOf(*record);
-  ForgetSome(record, now);
 }
 
 void RequestMemory::ForgetSome(const Record* newest, const Now& now) {
@@ -151,7 +187,8 @@ void RequestMemory::ForgetFirst() {
   if (first_ == nullptr) last_ = nullptr;
   bytes_ -= BytesOf(*gone);
   if (!gone->dead) {
-    TableOf(gone->id()).erase(gone);
+    const HashedId id = Hashed(gone->id());
+    TableOf(id).erase(id);
     --size_;
   }
   std::free(gone);

@@ -5,7 +5,7 @@
 //   now); memory.Find("7f3a", now)   // until 60,100; null from then on
 //
 // It is bounded in bytes: the newest drive out the oldest. Answers whose time is over go when
-// others come. Ids are at most kRequestIdBytesMax long: callers hash longer ones (RequestIdOf).
+// others come. Ids are at most kRequestIdBytesMax long: callers hash longer ones (RequestId).
 //
 // A record is one block: its id, and its numbers as varints. With a UUID, and the verdict of a
 // limit, that is 80 bytes, and some 14 in the table. The records stand in a list in the order in
@@ -13,10 +13,10 @@
 // as a dead one until its turn. Nothing here knows what the values mean.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -32,8 +32,25 @@ inline constexpr size_t kRequestIdBytesMax = 71;         // "sha256:" and 64 dig
 inline constexpr size_t kRequestIdPlainMax = 64;         // what is kept as it is
 inline constexpr int64_t kRequestForMsMax = 86'400'000;  // a day
 
-// The id as it is kept: a longer one is its SHA-256, which looks like no shorter one that is kept.
-std::string RequestIdOf(std::string_view id);
+// An id as it is kept: a longer one is its SHA-256, which looks like no shorter one that is kept.
+// Its bytes are in the object, as it is made and passed on with each request that has one.
+class RequestId {
+ public:
+  RequestId() = default;  // none
+  explicit RequestId(std::string_view given);
+  // From what view() has said. Requires: it has at most kRequestIdBytesMax bytes.
+  static RequestId Kept(std::string_view kept);
+
+  bool empty() const { return size_ == 0; }
+  std::string_view view() const { return {bytes_.data(), size_}; }
+  operator std::string_view() const { return view(); }  // NOLINT: an id is its bytes
+
+ private:
+  void Set(std::string_view bytes);
+
+  uint8_t size_ = 0;
+  std::array<char, kRequestIdBytesMax> bytes_;  // the first size_ of them
+};
 
 class RequestMemory {
  public:
@@ -45,7 +62,7 @@ class RequestMemory {
     Values values;
   };
 
-  explicit RequestMemory(const KeyedHash& hash) : hash_(hash) {}
+  explicit RequestMemory(const TableKey& key) : key_(key) {}
   RequestMemory(const RequestMemory&) = delete;
   ~RequestMemory();
 
@@ -75,26 +92,34 @@ class RequestMemory {
 
  private:
   struct Record;
+  // An id, hashed once for all that is done with it.
+  struct HashedId {
+    std::string_view bytes;
+    uint64_t hash;
+  };
   struct Hash {
     using is_transparent = void;
-    KeyedHash hash;
-    size_t operator()(std::string_view id) const { return hash(id); }
+    const KeyspaceKey* key;
+    size_t operator()(const HashedId& id) const { return id.hash; }
     size_t operator()(const Record* record) const;
   };
   struct Equal {
     using is_transparent = void;
     bool operator()(const Record* a, const Record* b) const { return a == b; }
-    bool operator()(const Record* a, std::string_view id) const;
-    bool operator()(std::string_view id, const Record* a) const { return (*this)(a, id); }
+    bool operator()(const Record* a, const HashedId& id) const;
+    bool operator()(const HashedId& id, const Record* a) const { return (*this)(a, id); }
   };
   using Table = absl::flat_hash_set<Record*, Hash, Equal>;
   static constexpr size_t kTables = 256;    // each grows by itself: a step moves 1/256 of all
   static constexpr size_t kSlotBytes = 14;  // of a table, on average
 
-  Table& TableOf(std::string_view id) { return tables_[IndexOf(id)]; }
-  const Table& TableOf(std::string_view id) const { return tables_[IndexOf(id)]; }
-  // By the upper bits: a table uses the lower ones itself.
-  size_t IndexOf(std::string_view id) const { return (hash_(id) >> 48) % kTables; }
+  HashedId Hashed(std::string_view id) const { return {id, HashName(id, key_)}; }
+  // By upper bits: a table uses the lower ones itself.
+  static size_t IndexOf(const HashedId& id) { return (id.hash >> 40) % kTables; }
+  Table& TableOf(const HashedId& id) { return tables_[IndexOf(id)]; }
+  const Table& TableOf(const HashedId& id) const { return tables_[IndexOf(id)]; }
+  // The newest of all; one of the same id stays in the list, as a dead one.
+  void Add(Record* record);
   Answer AnswerOf(const Record& record) const;
   bool IsOver(const Record& record, const Now& now) const;
   void ForgetFirst();
@@ -102,7 +127,7 @@ class RequestMemory {
   void ForgetSome(const Record* newest, const Now& now);
   size_t BytesOf(const Record& record) const;
 
-  const KeyedHash hash_;
+  const KeyspaceKey key_;
   std::vector<Table> tables_;  // from the first one on
   Record* first_ = nullptr;
   Record* last_ = nullptr;

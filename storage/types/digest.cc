@@ -6,6 +6,11 @@
 #include "protocol/text/hex.h"
 
 namespace sluice {
+
+uint64_t ChainedDigest(uint64_t before, std::string_view next) {
+  return XXH3_64bits_withSeed(next.data(), next.size(), before);
+}
+
 uint64_t ValueDigest(std::string_view value) { return XXH3_64bits(value.data(), value.size()); }
 
 std::string DigestText(uint64_t digest) {

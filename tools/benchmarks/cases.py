@@ -100,6 +100,9 @@ def take(limit):
 
 TAKE_WINDOW = take("WINDOW 1000000 60000")
 TAKE_CALENDAR = take("CALENDAR 1000000 MONTH")
+# Each with another name, as they are but for those that are asked again.
+TAKE_HOT = Work("LIMIT.TAKE hot WINDOW 1000000000 3600000", setup=FRESH)
+TAKE_HOT_NAMED = Work(f"{TAKE_HOT.command} ID request:__rand_int__", setup=FRESH)
 COUNT = count("key:__rand_int__", 45)
 # Ten million drains that wait while it is measured.
 COUNT_AMONG_MANY = Work("LBUCKET.COUNT key:__rand_int__ 86400", before=10_000_000)
@@ -138,6 +141,8 @@ CASES = [
     Load("lbucket-count-among-10m", COUNT_AMONG_MANY, 2_000_000, 16, 1.3, COUNT),
     *beside_set("limit-window", TAKE_WINDOW, 1.2, 1.4),
     *beside_set("limit-calendar", TAKE_CALENDAR, 1.1, 1.1, TAKE_WINDOW),
+    Load("limit-id-p16", TAKE_HOT_NAMED, 2_000_000, 16, 1.25, TAKE_HOT, keys=1_000_000_000),
+    Load("limit-id-p64", TAKE_HOT_NAMED, 3_000_000, 64, 1.25, TAKE_HOT, keys=1_000_000_000),
     *beside_set("limit-rolling", take("ROLLING 1000 3600000 BURST 1000000"), 1.2, 1.4),
     *beside_set("limit-sliding", take("SLIDING 1000000 3600000"), 1.2, 1.4),
     *beside_set("limit-gcra", take("GCRA 1000 3600000 BURST 1000000"), 1.2, 1.4),

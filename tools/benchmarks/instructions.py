@@ -6,6 +6,7 @@ the functions that grew are named.
 """
 import contextlib
 import hashlib
+import itertools
 import pathlib
 import random
 import re
@@ -31,6 +32,14 @@ WINDOW = ('local n = redis.call("INCR", KEYS[1]) '
           'if n == 1 then redis.call("PEXPIRE", KEYS[1], ARGV[1]) end return n')
 WINDOW_SHA = hashlib.sha1(WINDOW.encode()).hexdigest()
 
+# Of the size of a UUID; as it is reproducible, it is the same in each run.
+_ids = itertools.count()
+
+
+def new_id():
+    return f"request-{next(_ids):028}"
+
+
 # Name, request for the key of a number, whether Redis has the command, and whether each request is of a key
 # that is not there; else all are there.
 CASES = (
@@ -42,6 +51,8 @@ CASES = (
     ("evalsha-window", lambda key: ("EVALSHA", WINDOW_SHA, "1", f"window:{key}", "10000000"), True, False),
     ("limit-take-gcra", lambda key: ("LIMIT.TAKE", f"gcra:{key}", "GCRA", "100", "100000000"), False, False),
     ("limit-take-window", lambda key: ("LIMIT.TAKE", f"w:{key}", "WINDOW", "100", "60000"), False, False),
+    ("limit-take-calendar", lambda key: ("LIMIT.TAKE", f"c:{key}", "CALENDAR", "100", "MONTH"), False, False),
+    ("limit-take-id", lambda key: ("LIMIT.TAKE", f"w:{key}", "WINDOW", "100", "60000", "ID", new_id()), False, False),
     ("lbucket-count", lambda key: ("LBUCKET.COUNT", f"bucket:{key}", "60000"), False, False),
     ("lock-acquire", lambda key: ("LOCK.ACQUIRE", f"held:{key}", "owner", "LEASE", "10000000"), False, True),
 )

@@ -148,9 +148,8 @@ void CountOnce(CommandCall& call) {
   RequestIds::Asked asked{.id = name.id};
   const std::optional<int64_t> seconds = ParseInt64(call.args[2]);
   const bool counts = seconds && *seconds >= 0;
-  std::string text;
-  AddToFingerprint(text, "count", call.db.index(), call.args[1], "", seconds.value_or(-1));
-  asked.fingerprint = FingerprintOf(text);
+  asked.fingerprint = AddToFingerprint(0, Asks::kCount, call.db.index(), call.args[1],
+                                       LimitAlgorithm::kLeaky, seconds.value_or(-1));
   asked.for_ms =
       RequestForMs(name.for_ms, std::clamp<int64_t>(seconds.value_or(0), 1, 3600) * 1000);
   if (IsAnswered(call, asked, [&](const RequestMemory::Answer&) { call.reply.Ok(); })) return;

@@ -89,15 +89,15 @@ void TakeParts(CommandCall& call, const std::vector<Part>& parts,
 
 // All that it says but the numbers of its limits; it is remembered for the longest period of them.
 RequestIds::Asked AskedAll(int db, const std::vector<Part>& parts, const RequestName& name) {
-  std::string text;
+  uint64_t fingerprint = 0;
   int64_t period_ms = 1;
   for (const Part& part : parts) {
     const LimitConfig& config = part.request.config;
-    AddToFingerprint(text, "all", db, part.key.bytes, LimitAlgorithmName(config.algorithm),
-                     part.request.cost);
+    fingerprint = AddToFingerprint(fingerprint, Asks::kAll, db, part.key.bytes, config.algorithm,
+                                   part.request.cost);
     period_ms = std::max(period_ms, config.period_ms);
   }
-  return {name.id, FingerprintOf(text), RequestForMs(name.for_ms, period_ms)};
+  return {name.id, fingerprint, RequestForMs(name.for_ms, period_ms)};
 }
 
 void ReplyAll(ReplySink& reply, bool allowed, const std::vector<LimitVerdict>& verdicts) {

@@ -217,10 +217,21 @@ void ReadBehindKey(ArgReader& args, LimitService& limits, bool replays,
   }
 }
 
+// A name at the end is left out: it is another one each time. One with a FOR, or elsewhere, is not
+// kept, since what is left would be no request by itself.
+void KeepWords(LimitService& limits, Args words, const TakeOptions& options) {
+  if (options.id.empty()) return limits.parsed_takes().Keep(words, options);
+  if (options.for_ms > 0 || !IsWord(words[words.size() - 2], "ID")) return;
+  TakeOptions unnamed = options;
+  unnamed.id = RequestId();
+  limits.parsed_takes().Keep(words.first(words.size() - 2), unnamed);
+}
+
 }  // namespace
 
 // The same words are read again and again by the same clients, hence the cache of parsed requests.
-// A request by policy is not kept there, as its meaning changes with the policy.
+// A request by policy is not kept there, as its meaning changes with the policy, nor one of a log,
+// which has another moment each time.
 TakeOptions ReadTake(ArgReader& args, LimitService& limits, bool replays) {
   const Args words = args.rest();
   Reading reading;
@@ -229,8 +240,7 @@ TakeOptions ReadTake(ArgReader& args, LimitService& limits, bool replays) {
   ReadBehindKey(args, limits, replays, kLimitArgsOptions, reading);
   if (reading.calendar.window_end_ms != 0 && !options.at_unix_us) args.Fail(ErrorCode::kSyntax);
   CheckTogether(args, options);
-  const bool comes_again = !by_policy && options.id.empty();  // policies change
-  if (!args.failed() && comes_again) limits.parsed_takes().Keep(words, options);
+  if (!args.failed() && !by_policy && !options.at_unix_us) KeepWords(limits, words, options);
   return options;
 }
 

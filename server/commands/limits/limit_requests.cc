@@ -2,10 +2,10 @@
 #include "server/commands/limits/limit_requests.h"
 
 #include <algorithm>
-#include <string>
+#include <iterator>
 
-#include "protocol/text/concat.h"
 #include "server/commands/shared/option_table.h"
+#include "storage/types/digest.h"
 
 namespace sluice {
 namespace {
@@ -29,18 +29,27 @@ RequestName ReadRequestName(ArgReader& args) {
   return name;
 }
 
-// A key may hold any bytes, so it stands behind its length.
-void AddToFingerprint(std::string& text, std::string_view what, int db, std::string_view key,
-                      std::string_view algorithm, int64_t cost) {
-  ConcatTo(text, what, " ", db, " ", key.size(), ":", key, " ", algorithm, " ", cost, " ");
+uint64_t AddToFingerprint(uint64_t before, Asks what, int db, std::string_view key,
+                          LimitAlgorithm algorithm, int64_t cost) {
+  // The lowest byte first, whatever the machine.
+  char numbers[2 + 2 * sizeof(uint64_t)];
+  char* end = numbers;
+  const auto add = [&end](uint64_t number) {
+    for (size_t i = 0; i < sizeof number; ++i) *end++ = static_cast<char>(number >> (8 * i));
+  };
+  *end++ = static_cast<char>(what);
+  *end++ = static_cast<char>(algorithm);
+  add(static_cast<uint64_t>(db));
+  add(static_cast<uint64_t>(cost));
+  return ChainedDigest(ChainedDigest(before, {numbers, sizeof numbers}), key);
 }
 
-RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options) {
+RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options,
+                            const RequestId& id) {
   const LimitConfig& config = options.request.config;
-  std::string text;
-  AddToFingerprint(text, options.shadow ? "shadow" : "take", db, key,
-                   LimitAlgorithmName(config.algorithm), options.request.cost);
-  return {options.id, FingerprintOf(text), RequestForMs(options.for_ms, config.period_ms)};
+  const uint64_t fingerprint = AddToFingerprint(0, options.shadow ? Asks::kShadow : Asks::kTake, db,
+                                                key, config.algorithm, options.request.cost);
+  return {id, fingerprint, RequestForMs(options.for_ms, config.period_ms)};
 }
 
 int64_t RequestForMs(int64_t given_ms, int64_t period_ms) {
@@ -60,9 +69,9 @@ bool IsAnswered(CommandCall& call, const RequestIds::Asked& asked,
 }
 
 void AddVerdict(RequestIds::Values& values, const LimitVerdict& verdict) {
-  for (const int64_t value : {int64_t{verdict.allowed}, verdict.limit, verdict.remaining,
-                              verdict.retry_ms, verdict.reset_ms})
-    values.push_back(value);
+  const int64_t five[] = {verdict.allowed, verdict.limit, verdict.remaining, verdict.retry_ms,
+                          verdict.reset_ms};
+  values.insert(values.end(), std::begin(five), std::end(five));
 }
 
 LimitVerdict VerdictAt(const RequestMemory::Answer& answer, size_t at, const Now& now) {

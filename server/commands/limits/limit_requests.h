@@ -19,17 +19,23 @@ inline constexpr std::string_view kOtherRequest =
 
 // The name that a request gives itself, and for how long it is remembered by that.
 struct RequestName {
-  std::string id;      // empty: it has none
+  RequestId id;        // empty: it has none
   int64_t for_ms = 0;  // 0: as long as is usual
 };
 // Reads [ID token] [FOR ms], in any order, up to the end; a fault is left in `args`.
 RequestName ReadRequestName(ArgReader& args);
 
-// "take", "refund" ..., the key, and the cost of it; LIMIT.ALL adds the others.
-void AddToFingerprint(std::string& text, std::string_view what, int db, std::string_view key,
-                      std::string_view algorithm, int64_t cost);
-// A request of LIMIT.TAKE with an ID. Without FOR it is remembered for its period, an hour at most.
-RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options);
+// The kinds of requests that may have a name. The numbers stand in files, in fingerprints.
+enum class Asks : uint8_t { kTake = 0, kShadow = 1, kAll = 2, kRefund = 3, kCount = 4 };
+
+// The fingerprint of a request's words, from which the numbers of its limit are left out. LIMIT.ALL
+// has one of all its parts, each with that of those before; 0 stands before the first.
+uint64_t AddToFingerprint(uint64_t before, Asks what, int db, std::string_view key,
+                          LimitAlgorithm algorithm, int64_t cost);
+// A request of LIMIT.TAKE with this ID. Without FOR it is remembered for its period, an hour at
+// most.
+RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options,
+                            const RequestId& id);
 int64_t RequestForMs(int64_t given_ms, int64_t period_ms);
 
 // True: it was asked before, or another one was under its name, and that has been answered. The

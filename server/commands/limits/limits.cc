@@ -152,7 +152,7 @@ void TakeTimedOut(CommandCall& call) {
   if (!Accepts(call.reply, found, request.config.algorithm)) return;
   // The same request was answered on another connection: that answer stands.
   RequestIds::Asked asked;
-  if (!options.id.empty()) asked = AskedTake(call.db.index(), call.args[1], options);
+  if (!options.id.empty()) asked = AskedTake(call.db.index(), call.args[1], options, options.id);
   if (!asked.id.empty() && IsTakenBefore(call, asked)) return;
   if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
@@ -205,45 +205,55 @@ void TakeOnce(CommandCall& call, const TakeOptions& options, const RequestIds::A
   ReplyVerdict(call.reply, verdict);
 }
 
-// The moment is checked, and whether the same request was answered before.
+// A request that was answered before takes nothing.
+void TakeNamed(CommandCall& call, const TakeOptions& options, const RequestIds::Asked& asked) {
+  if (!IsTakenBefore(call, asked)) TakeOnce(call, options, &asked);
+}
+
+// A request that was read before, and another name behind it: the most that requests with an ID
+// have in common. False: it is none.
+bool TakeKnownNamed(CommandCall& call) {
+  const Args words = call.args.subspan(2);
+  if (words.size() < 5 || !IsWord(words[words.size() - 2], "ID")) return false;
+  const TakeOptions* const known =
+      call.part<LimitService>().parsed_takes().Find(words.first(words.size() - 2));
+  if (!known || known->peek) return false;
+  ArgReader args(words, words.size() - 1);
+  const RequestId id = ReadRequestId(args);
+  if (args.failed()) return false;
+  TakeNamed(call, *known, AskedTake(call.db.index(), call.args[1], *known, id));
+  return true;
+}
+
+// The cache holds requests that were read before, byte for byte, but for their IDs and moments.
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 3  → [1, 3, 0, 0, 3000, ...]  1 a second, 2 more
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 PEEK    → [0, 3, 0, 1000, 3000, ...]
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 0  → [1, 3, 0, 0, 3000, ...]
 //   LIMIT.TAKE k GCRA 60 60000 BURST 2 COST 4  → [0, 3, 0, -1, 3000, ...]  never fits
 //   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [1, 1, 0, 0, 1000, ...]
 //   LIMIT.TAKE b WINDOW 1 1000 BAN 5000        → [0, 1, 0, 5000, 5000, ...]  refused, banned
-void TakeAs(CommandCall& call, const TakeOptions& options) {
-  if (!MayName(call, options.at_unix_us)) return;
-  if (options.id.empty()) [[likely]]
-    return TakeOnce(call, options, nullptr);
-  const RequestIds::Asked asked = AskedTake(call.db.index(), call.args[1], options);
-  if (!IsTakenBefore(call, asked)) TakeOnce(call, options, &asked);
-}
-
-// The cache holds requests that were read before, byte for byte.
-//   LIMIT.TAKE k WINDOW 2 10000         → [1, 2, 1, 0, 10000, ...]
-//   LIMIT.TAKE k WINDOW 2 10000 COST 2  → [0, 2, 1, 10000, 10000, ...]
-//   LIMIT.TAKE k WINDOW 2 10000 COST 3  → [0, 2, 1, -1, 10000, ...]
-//   LIMIT.TAKE k GCRA 2 10000           → -ERR limiter is WINDOW, not GCRA
+//   LIMIT.TAKE k WINDOW 2 10000                → -ERR limiter is GCRA, not WINDOW
 void Take(CommandCall& call) {
   LimitService& limits = call.part<LimitService>();
   if (const TakeOptions* const known = limits.parsed_takes().Find(call.args.subspan(2)))
       [[likely]] {
-    return TakeAs(call, *known);
+    return TakeOnce(call, *known, nullptr);
   }
+  if (TakeKnownNamed(call)) return;
   ArgReader args(call.args, 2);
   const TakeOptions options = ReadTake(args, limits, call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());
-  TakeAs(call, options);
+  if (!MayName(call, options.at_unix_us)) return;
+  if (options.id.empty()) return TakeOnce(call, options, nullptr);
+  TakeNamed(call, options, AskedTake(call.db.index(), call.args[1], options, options.id));
 }
 
 // --- LIMIT.REFUND
 
 // True: answered. Sets what it is remembered as.
 bool IsRefundedBefore(CommandCall& call, RequestIds::Asked& asked, int64_t units) {
-  std::string text;
-  AddToFingerprint(text, "refund", call.db.index(), call.args[1], "", units);
-  asked.fingerprint = FingerprintOf(text);
+  asked.fingerprint = AddToFingerprint(0, Asks::kRefund, call.db.index(), call.args[1],
+                                       LimitAlgorithm::kWindow, units);
   return IsAnswered(call, asked, [&](const RequestMemory::Answer& before) {
     before.values.empty() ? call.reply.NullArray() : call.reply.Integer(before.values[0]);
   });

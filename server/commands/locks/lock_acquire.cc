@@ -35,7 +35,7 @@ void RefuseLocks(CommandCall& call, LockService& service, OpenLocks& open, const
 
 // --- ID: see server/locks/lock_requests.h
 
-RequestIds::Asked AskedFor(std::string_view id, const LockRequest& request, OpenLocks& open) {
+RequestIds::Asked AskedFor(const RequestId& id, const LockRequest& request, OpenLocks& open) {
   std::vector<LockNameView> names;
   for (const OpenLock& lock : open) names.push_back(lock.name());
   return AskedOf(id, request.owner, request.terms.shape, names);

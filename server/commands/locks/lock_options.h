@@ -15,7 +15,7 @@ struct AcquireOptions {
   bool several;      // of MACQUIRE, which has no PERMITS
   LockTerms& terms;  // where they are needed: of the request
   int priority = 0;
-  std::string id = {};  // as it is kept; empty: it has none
+  RequestId id = {};  // empty: it has none
   int64_t wait_ms = 0;
   bool session = false;
   bool notify = false;

@@ -15,7 +15,7 @@ namespace {
 
 using Answer = RequestMemory::Answer;
 
-KeyedHash Keyed() { return KeyedHash(SipKey{7}); }
+TableKey Keyed() { return TableKey(SipKey{7}); }
 
 void ExpectSame(const Answer& a, const Answer& b) {
   EXPECT_EQ(a.fingerprint, b.fingerprint);
@@ -41,12 +41,12 @@ TEST(RequestMemory, KeepsAnswersForTheirTime) {
 }
 
 TEST(RequestMemory, HashesLongIds) {
-  EXPECT_EQ(RequestIdOf(std::string(64, 'x')), std::string(64, 'x'));
-  const std::string hashed = RequestIdOf(std::string(65, 'x'));
+  EXPECT_EQ(RequestId(std::string(64, 'x')).view(), std::string(64, 'x'));
+  const std::string hashed(RequestId(std::string(65, 'x')).view());
   EXPECT_EQ(hashed.size(), kRequestIdBytesMax);
   EXPECT_TRUE(hashed.starts_with("sha256:"));
-  EXPECT_NE(hashed, RequestIdOf(std::string(66, 'x')));
-  EXPECT_NE(RequestIdOf(hashed), hashed) << "no id looks like the hash of another";
+  EXPECT_NE(hashed, RequestId(std::string(66, 'x')).view());
+  EXPECT_NE(RequestId(hashed).view(), hashed) << "no id looks like the hash of another";
 }
 
 // Of a bound that nothing fits into, too.

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <set>
+#include <string_view>
+
 namespace sluice {
 namespace {
 
@@ -11,6 +15,19 @@ TEST(Digest, IsRedis) {
   EXPECT_EQ(DigestText(ValueDigest("hello")), "9555e8555c62dcfd");
   EXPECT_EQ(DigestText(ValueDigest("")), "2d06800538d394c2");
   EXPECT_EQ(DigestText(ValueDigest("v8")), "0cc76dbb41381419") << "a leading zero stays";
+}
+
+// Files have it, so it is fixed: XXH3-64 with what came before as its seed.
+TEST(Digest, OfSeveralTextsTellsWhereOneEnds) {
+  const auto of = [](std::initializer_list<std::string_view> texts) {
+    uint64_t digest = 0;
+    for (const std::string_view text : texts) digest = ChainedDigest(digest, text);
+    return digest;
+  };
+  EXPECT_EQ(of({"hello"}), ValueDigest("hello"));
+  const std::set<uint64_t> all = {of({"a", "bc"}), of({"ab", "c"}), of({"abc"}),
+                                  of({"bc", "a"}), of({"", "abc"}), of({"abc", ""})};
+  EXPECT_EQ(all.size(), 6u);
 }
 
 TEST(Digest, IsReadInEitherCase) {
