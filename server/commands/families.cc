@@ -77,6 +77,7 @@ std::span<const CommandFamily> AllFamilies() {
       SortedSetScanFamily(),
       SortedSetsFamily(),
       StreamClaimsFamily(),
+      StreamDeletionsFamily(),
       StreamGroupsFamily(),
       StreamInfoFamily(),
       StreamPendingFamily(),

@@ -78,6 +78,7 @@ CommandFamily SortedSetRangesFamily();
 CommandFamily SortedSetScanFamily();
 CommandFamily SortedSetsFamily();
 CommandFamily StreamClaimsFamily();
+CommandFamily StreamDeletionsFamily();
 CommandFamily StreamGroupsFamily();
 CommandFamily StreamInfoFamily();
 CommandFamily StreamPendingFamily();

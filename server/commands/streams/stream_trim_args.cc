@@ -48,7 +48,16 @@ int64_t TakeNotNegative(ArgReader& args, std::string_view fault) {
   return value;
 }
 
-// [NOMKSTREAM] [MAXLEN | MINID [= | ~] bound [LIMIT n]] and, for XADD, the id behind them.
+// One of the three words, once.
+bool HasNoReferences(const TrimReading& reading) { return !reading.result.says_references; }
+template <StreamReferences references>
+void TakeReferences(ArgReader&, TrimReading& to) {
+  to.result.trim.references = references;
+  to.result.says_references = true;
+}
+
+// [NOMKSTREAM] [KEEPREF | DELREF | ACKED] [MAXLEN | MINID [= | ~] bound [LIMIT n]] and, for XADD,
+// the id behind them.
 constexpr OptionRow<TrimReading> kStreamTrimArgsOptions[] = {
     {"MAXLEN",
      [](ArgReader& args, TrimReading& to) {
@@ -68,6 +77,9 @@ constexpr OptionRow<TrimReading> kStreamTrimArgsOptions[] = {
        to.limit = TakeNotNegative(args, "ERR The LIMIT argument must be >= 0.");
      },
      1},
+    {"KEEPREF", TakeReferences<StreamReferences::kKeep>, 0, HasNoReferences},
+    {"DELREF", TakeReferences<StreamReferences::kRemove>, 0, HasNoReferences},
+    {"ACKED", TakeReferences<StreamReferences::kHonour>, 0, HasNoReferences},
     {"NOMKSTREAM", [](ArgReader&, TrimReading& to) { to.result.no_mkstream = true; }, 0,
      [](const TrimReading& reading) { return reading.adds; }},
 };
@@ -119,6 +131,8 @@ std::optional<AddTrimArgs> ReadTrim(CommandCall& call, bool adds) {
   if (result.trim.approximate) {
     result.trim.limit = static_cast<uint64_t>(reading.limit.value_or(DefaultLimit(call.settings)));
   }
+  // Redis goes entry by entry where references matter; only the limit is left of "about".
+  if (result.trim.references != StreamReferences::kKeep) result.trim.approximate = false;
   return result;
 }
 

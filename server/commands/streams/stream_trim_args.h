@@ -13,6 +13,7 @@ namespace sluice {
 // `trim.by` is kNothing when XADD does not trim.
 struct AddTrimArgs {
   StreamTrim trim;
+  bool says_references = false;  // a word that Redis 7.0 does not know
   bool no_mkstream = false;
   std::optional<StreamId> id;  // XADD's; null: "*"
   bool any_sequence = false;   // "<ms>-*"

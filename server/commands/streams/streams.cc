@@ -21,6 +21,7 @@
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/commands/streams/stream_args.h"
+#include "server/commands/streams/stream_references.h"
 #include "server/commands/streams/stream_trim_args.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/notify/notifications.h"
@@ -65,7 +66,7 @@ void RecordAdd(CommandCall& call, const AddTrimArgs& args, StreamId id, const St
   const std::string id_text = id.Text();
   const std::string bound = TrimBound(args.trim, stream);
   std::vector<std::string_view> command = {"XADD", call.args[1]};
-  if (args.trim.by != StreamTrim::By::kNothing) {
+  if (args.trim.by != StreamTrim::By::kNothing && TrimsAsRedis70(args.trim)) {
     command.insert(command.end(), {TrimWord(args.trim), "=", bound});
   }
   command.push_back(id_text);
@@ -110,10 +111,12 @@ void XAdd(CommandCall& call) {
   stream->Append(*id, pairs, NodeLimits(call));
   ReplyId(call.reply, *id);
   call.Changed(kNotifyStream, "xadd", call.args[1]);
-  if (stream->Trim(args->trim) > 0) call.Changed(kNotifyStream, "xtrim", call.args[1]);
-  if (!args->id || args->any_sequence || args->trim.approximate) {
+  const Trimmed trimmed = TrimStream(args->trim, *stream);
+  if (trimmed.entries > 0) call.Changed(kNotifyStream, "xtrim", call.args[1]);
+  if (!args->id || args->any_sequence || args->trim.approximate || args->says_references) {
     RecordAdd(call, *args, *id, *stream);
   }
+  SettleReferences(call, args->trim, trimmed, *stream);
 }
 
 // --- XTRIM, XDEL, XSETID
@@ -129,15 +132,17 @@ void XTrim(CommandCall& call) {
   if (!args) return;
   const FoundStream found = FindStreamToChange(call, call.Key(1));
   if (found.failed) return;
-  if (!found.entry || !found.stream()->WouldTrim(args->trim)) return call.reply.Integer(0);
+  if (!found.entry || !TrimsAny(args->trim, *found.stream())) return call.reply.Integer(0);
   StreamEdit stream(call, found, StreamEdit::Of::kEntries);
-  const uint64_t trimmed = stream->Trim(args->trim);
+  const Trimmed trimmed = TrimStream(args->trim, *stream);
   call.Changed(kNotifyStream, "xtrim", call.args[1]);
-  if (args->trim.approximate && call.wants_effects()) {
+  const bool is_another = args->trim.approximate || args->says_references;
+  if (is_another && TrimsAsRedis70(args->trim) && call.wants_effects()) {
     call.ReplaceWith(
         {"XTRIM", call.args[1], TrimWord(args->trim), "=", TrimBound(args->trim, *stream)});
   }
-  call.reply.Integer(static_cast<int64_t>(trimmed));
+  SettleReferences(call, args->trim, trimmed, *stream);
+  call.reply.Integer(static_cast<int64_t>(trimmed.entries));
 }
 
 // Every id is read before any entry goes: one bad id refuses all. The highest deleted id is
@@ -314,10 +319,13 @@ constexpr CommandRow kStreamsListed[] = {
      .run = XAdd,
      .complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of "
                    "entries evicted.",
-     .usage = "key [NOMKSTREAM]@6.2.0 trim=[strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] "
+     .usage = "key [NOMKSTREAM]@6.2.0 condition=[KEEPREF | DELREF | ACKED]@8.2.0 "
+              "trim=[strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] "
               "threshold [LIMIT count]@6.2.0] id_or_auto=<* | id> field value [field value ...]",
      .summary = "Add an entry to the end of a stream; its id.",
-     .history = "6.2.0 `NOMKSTREAM`, `MINID` and `LIMIT`.|7.0.0 Ids of the form `<ms>-*`.",
+     .history = "6.2.0 `NOMKSTREAM`, `MINID` and `LIMIT`.|7.0.0 Ids of the form `<ms>-*`.|8.2.0 "
+                "`KEEPREF`, "
+                "`DELREF` and `ACKED`.",
      .tips = "nondeterministic_output"},
     {.name = "XLEN",
      .arity = 2,
@@ -366,9 +374,9 @@ constexpr CommandRow kStreamsListed[] = {
          "since entries are organized in macro nodes containing multiple entries that can be "
          "released with a single deallocation.",
      .usage = "key trim=<strategy=<MAXLEN | MINID@6.2.0> operator=[= | ~] threshold "
-              "[LIMIT count]@6.2.0>",
+              "[LIMIT count]@6.2.0 condition=[KEEPREF | DELREF | ACKED]@8.2.0>",
      .summary = "Drop the oldest entries of a stream, down to a length or up to an id.",
-     .history = "6.2.0 `MINID` and `LIMIT`.",
+     .history = "6.2.0 `MINID` and `LIMIT`.|8.2.0 `KEEPREF`, `DELREF` and `ACKED`.",
      .tips = "nondeterministic_output"},
     {.name = "XSETID",
      .arity = -3,

@@ -13,6 +13,11 @@ namespace {
 constexpr size_t kChunkShareBytes = sizeof(Stream::Chunks::value_type) * 9 / 8;
 constexpr size_t kGroupShareBytes = sizeof(Stream::Groups::value_type) * 9 / 8;
 
+void AddLive(const StreamChunk& chunk, std::vector<StreamId>& ids) {
+  for (size_t i = 0; i < chunk.records(); ++i)
+    if (!chunk.DeletedAt(i)) ids.push_back(chunk.IdAt(i));
+}
+
 }  // namespace
 
 // --- Value
@@ -286,12 +291,14 @@ bool Stream::WouldTrim(const StreamTrim& trim) const {
   return false;
 }
 
-uint64_t Stream::TrimInside(StreamChunk& chunk, const StreamTrim& trim) {
+uint64_t Stream::TrimInside(StreamChunk& chunk, const StreamTrim& trim,
+                            std::vector<StreamId>* gone) {
   uint64_t deleted = 0;
   for (size_t i = 0; i < chunk.records(); ++i) {
     if (trim.by == StreamTrim::By::kLength && length_ <= trim.length_max) break;
     if (trim.by == StreamTrim::By::kId && chunk.IdAt(i) >= trim.id_min) break;
     if (chunk.DeletedAt(i)) continue;
+    if (gone) gone->push_back(chunk.IdAt(i));
     chunk.Delete(i);
     --length_;
     ++deleted;
@@ -299,9 +306,7 @@ uint64_t Stream::TrimInside(StreamChunk& chunk, const StreamTrim& trim) {
   return deleted;
 }
 
-// As Redis's streamTrim: whole chunks from the front; the chunk on the border loses entries one by
-// one, or, where only whole ones may go, none.
-uint64_t Stream::Trim(const StreamTrim& trim) {
+uint64_t Stream::Trim(const StreamTrim& trim, std::vector<StreamId>* gone) {
   if (trim.by == StreamTrim::By::kNothing) return 0;
   uint64_t deleted = 0;
   while (!chunks_.empty()) {
@@ -310,14 +315,42 @@ uint64_t Stream::Trim(const StreamTrim& trim) {
     const uint64_t live = first->second->live();
     if (trim.limit != 0 && deleted + live > trim.limit) break;
     if (!DropsWhole(*first->second, trim)) {
-      if (!trim.approximate) deleted += TrimInside(*first->second, trim);
+      if (!trim.approximate) deleted += TrimInside(*first->second, trim, gone);
       break;
     }
+    if (gone) AddLive(*first->second, *gone);
     DropChunk(first);
     deleted += live;
   }
   if (deleted > 0) UpdateFirstId();
   return deleted;
+}
+
+std::vector<StreamId> Stream::Unreferenced(const StreamTrim& trim) const {
+  std::vector<StreamId> ids;
+  if (trim.by == StreamTrim::By::kNothing) return ids;
+  for (const auto& [first, chunk] : chunks_) {
+    const bool by_length = trim.by == StreamTrim::By::kLength;
+    const uint64_t length = length_ - ids.size();
+    if (by_length && length <= trim.length_max) break;
+    if (trim.limit != 0 && ids.size() + chunk->live() > trim.limit) break;
+    const bool is_whole =
+        by_length ? length - chunk->live() >= trim.length_max : chunk->last_id() < trim.id_min;
+    for (size_t i = 0; i < chunk->records(); ++i) {
+      const StreamId id = chunk->IdAt(i);
+      if (by_length ? length_ - ids.size() <= trim.length_max : id >= trim.id_min) break;
+      if (!chunk->DeletedAt(i) && !IsReferenced(id)) ids.push_back(id);
+    }
+    if (!is_whole) break;
+  }
+  return ids;
+}
+
+bool Stream::IsReferenced(StreamId id) const {
+  return std::ranges::any_of(groups_, [id](const auto& row) {
+    const StreamGroup& group = *row.second;
+    return id > group.last_id || group.pending().contains(id);
+  });
 }
 
 }  // namespace sluice

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/functional/function_ref.h"
@@ -37,6 +38,14 @@ struct StreamNodeLimits {
   uint64_t bytes_max = 4096;
 };
 
+// The ways to deal with groups that still need an entry which is to go: one that is pending there,
+// or that they were not given yet.
+enum class StreamReferences : uint8_t {
+  kKeep,    // it goes, and stays pending
+  kRemove,  // it goes, and is pending no longer
+  kHonour,  // it stays
+};
+
 struct StreamTrim {
   enum class By : uint8_t { kNothing, kLength, kId };
   By by = By::kNothing;
@@ -44,6 +53,7 @@ struct StreamTrim {
   uint64_t length_max = 0;   // kLength
   StreamId id_min;           // kId: what is below goes
   uint64_t limit = 0;        // at most so many entries; 0: no limit
+  StreamReferences references = StreamReferences::kKeep;
 };
 
 // One entry, seen where it lies: valid until the stream changes.
@@ -91,7 +101,14 @@ class Stream final : public Value {
   bool AppendChunk(std::unique_ptr<StreamChunk> chunk);
   bool Delete(StreamId id);                      // false when there is no such entry
   bool WouldTrim(const StreamTrim& trim) const;  // any entry
-  uint64_t Trim(const StreamTrim& trim);         // how many went
+  // How many went; into `gone` those that did, if it is asked for. As Redis's streamTrim: whole
+  // chunks from the front; the chunk on the border loses entries one by one, or, where only whole
+  // ones may go, none. References are the caller's.
+  uint64_t Trim(const StreamTrim& trim, std::vector<StreamId>* gone = nullptr);
+  // The entries that a trim would take which honours references: from the oldest on, passing over
+  // what is referenced, up to the first chunk on the border. Newer ones go in the place of those
+  // that stay. O(entries looked at x groups).
+  std::vector<StreamId> Unreferenced(const StreamTrim& trim) const;
   // Null for a tombstone, too. The view is valid until the stream changes.
   std::optional<StreamEntry> Find(StreamId id) const;
   // Live entries between the two ids, both included, until `visit` answers false.
@@ -126,6 +143,8 @@ class Stream final : public Value {
   std::optional<int64_t> Lag(const StreamGroup& group) const;
   // How many entries were added up to this id, itself included; StreamGroup::kUnknown likewise.
   int64_t EntriesAddedUpTo(StreamId id) const;
+  // Whether a group needs this entry, be it there or not. O(groups x log pending).
+  bool IsReferenced(StreamId id) const;
   // The group has been given `id`, which is above its last one.
   void Deliver(StreamGroup& group, StreamId id) const;
 
@@ -138,7 +157,7 @@ class Stream final : public Value {
   Chunks::const_iterator ChunkOf(StreamId id) const;
   void DropChunk(Chunks::const_iterator at);
   bool DropsWhole(const StreamChunk& chunk, const StreamTrim& trim) const;
-  uint64_t TrimInside(StreamChunk& chunk, const StreamTrim& trim);
+  uint64_t TrimInside(StreamChunk& chunk, const StreamTrim& trim, std::vector<StreamId>* gone);
   void UpdateFirstId();
   void DropTombstonesAbove(StreamId id);
   bool HasTombstonesFrom(StreamId id) const;

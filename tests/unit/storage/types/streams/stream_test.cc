@@ -180,6 +180,57 @@ TEST(StreamTest, PendingEntriesHaveOneOwner) {
   EXPECT_EQ(stream.Audit(), "");
 }
 
+TEST(StreamTest, ReferencesAreWhatIsPendingOrToCome) {
+  Stream stream;
+  for (uint64_t ms = 1; ms <= 4; ++ms) Add(stream, {ms, 0}, {"f", "v"});
+  EXPECT_FALSE(stream.IsReferenced({1, 0})) << "there is no group";
+  StreamGroup& group = *stream.AddGroup("g", {2, 0}, 2);
+  group.Give({1, 0}, group.AddConsumer("c", 0));
+  EXPECT_TRUE(stream.IsReferenced({1, 0}));
+  EXPECT_FALSE(stream.IsReferenced({2, 0}));
+  EXPECT_TRUE(stream.IsReferenced({3, 0}));
+  stream.AddGroup("h", {1, 0}, 1);
+  EXPECT_TRUE(stream.IsReferenced({2, 0})) << "h was not given it";
+}
+
+// Against the rule by itself: the oldest that nobody needs, until the stream is short enough.
+// Chunks of one entry have no border to stop at.
+TEST(StreamTest, UnreferencedAreTheOldestThatNobodyNeeds) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    Stream stream;
+    for (uint64_t ms = 1; ms <= 40; ++ms) Add(stream, {ms, 0}, {"f", "v"}, {1, 0});
+    for (const char* name : {"g", "h"}) {
+      StreamGroup& group = *stream.AddGroup(name, {random() % 45, 0}, StreamGroup::kUnknown);
+      StreamConsumer& consumer = group.AddConsumer("c", 0);
+      for (int i = 0; i < 8; ++i) group.Give({1 + random() % 40, 0}, consumer);
+    }
+    for (int i = 0; i < 5; ++i) stream.Delete({1 + random() % 40, 0});
+    StreamTrim trim{.by = StreamTrim::By::kLength, .length_max = random() % 40};
+    if (seed % 2 == 0) trim = {.by = StreamTrim::By::kId, .id_min = {random() % 45, 0}};
+    std::vector<StreamId> expected;
+    for (const auto& [id, pairs] : All(stream)) {
+      if (trim.by == StreamTrim::By::kLength &&
+          stream.length() - expected.size() <= trim.length_max)
+        break;
+      if (trim.by == StreamTrim::By::kId && id >= trim.id_min) break;
+      if (!stream.IsReferenced(id)) expected.push_back(id);
+    }
+    EXPECT_EQ(stream.Unreferenced(trim), expected);
+  }
+}
+
+TEST(StreamTest, ATrimTellsWhatHasGone) {
+  Stream stream;
+  for (uint64_t ms = 1; ms <= 7; ++ms) Add(stream, {ms, 0}, {"f", "v"}, {3, 0});
+  stream.Delete({2, 0});
+  std::vector<StreamId> gone;
+  EXPECT_EQ(stream.Trim({.by = StreamTrim::By::kLength, .length_max = 3}, &gone), 3u);
+  EXPECT_EQ(gone, (std::vector<StreamId>{{1, 0}, {3, 0}, {4, 0}}));
+  EXPECT_EQ(stream.Audit(), "");
+}
+
 // --- random histories
 
 struct StreamModel {
