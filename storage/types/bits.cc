@@ -115,6 +115,17 @@ void Fold(BitOperation operation, std::span<char> result, const char* left,
     case BitOperation::kNot:
       FoldWith(result, left, source, [](uint64_t, uint64_t b) { return ~b; });
       break;
+    case BitOperation::kDiff:  // of what the others have, and the first as the source
+      FoldWith(result, left, source, [](uint64_t a, uint64_t b) { return ~a & b; });
+      std::ranges::fill(result.subspan(source.size()), '\0');
+      break;
+    case BitOperation::kDiff1:
+      FoldWith(result, left, source, [](uint64_t a, uint64_t b) { return a & ~b; });
+      break;
+    case BitOperation::kAndOr:
+      return Fold(BitOperation::kAnd, result, left, source);
+    case BitOperation::kOne:
+      break;  // takes more than two texts at a time: CombineOne
   }
 }
 
@@ -122,11 +133,32 @@ std::string_view PieceOf(std::string_view source, size_t at, size_t bytes) {
   return at < source.size() ? source.substr(at, bytes) : std::string_view();
 }
 
+// In exactly one: what has come an odd number of times, without what has come twice.
+void CombineOne(std::span<const std::string_view> sources, size_t at, std::span<char> result) {
+  std::array<char, kPieceBytes> twice_of_all;
+  const std::span<char> twice(twice_of_all.data(), result.size());
+  std::ranges::fill(result, '\0');
+  std::ranges::fill(twice, '\0');
+  for (const std::string_view source : sources) {
+    const std::string_view piece = PieceOf(source, at, result.size());
+    for (size_t i = 0; i < piece.size(); ++i) {
+      twice[i] = static_cast<char>(twice[i] | (result[i] & piece[i]));
+      result[i] = static_cast<char>(result[i] ^ piece[i]);
+    }
+  }
+  Fold(BitOperation::kDiff1, result, result.data(), {twice.data(), twice.size()});
+}
+
 // Sources that end before the piece does count as zeros.
 void CombinePiece(BitOperation operation, std::span<const std::string_view> sources, size_t at,
                   std::span<char> result) {
   const std::string_view first = PieceOf(sources[0], at, result.size());
   if (operation == BitOperation::kNot) return Fold(operation, result, first.data(), first);
+  if (operation == BitOperation::kOne) return CombineOne(sources, at, result);
+  if (operation > BitOperation::kNot) {  // all others as one, and that with the first
+    CombinePiece(BitOperation::kOr, sources.subspan(1), at, result);
+    return Fold(operation, result, result.data(), first);
+  }
   sources = sources.subspan(1);
   // Two whole pieces are combined on their way into the result.
   const char* left = first.data();

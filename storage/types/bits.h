@@ -29,8 +29,18 @@ uint64_t CountBits(std::string_view bytes, BitRange range);
 // The first bit of that value, or -1.
 int64_t FindBit(std::string_view bytes, bool value, BitRange range);
 
-enum class BitOperation : uint8_t { kAnd, kOr, kXor, kNot };
-// As long as the longest source, shorter ones padded with zeros. kNot takes one source.
+enum class BitOperation : uint8_t {
+  kAnd,
+  kOr,
+  kXor,
+  kNot,
+  kDiff,   // in the first, and in no other
+  kDiff1,  // in another, and not in the first
+  kAndOr,  // in the first, and in another
+  kOne,    // in exactly one
+};
+// As long as the longest source, shorter ones padded with zeros. kNot takes one source; kDiff,
+// kDiff1 and kAndOr take two or more.
 TextBlock CombineBits(BitOperation operation, std::span<const std::string_view> sources);
 
 }  // namespace sluice

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/concat.h"
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/lookup.h"
@@ -175,14 +177,21 @@ void BitPos(CommandCall& call) {
 
 // In any case. Null: a syntax error, which comes before any look at the keys.
 std::optional<BitOperation> ReadOperation(std::string_view word) {
-  constexpr std::pair<std::string_view, BitOperation> kOperations[] = {{"AND", BitOperation::kAnd},
-                                                                       {"OR", BitOperation::kOr},
-                                                                       {"XOR", BitOperation::kXor},
-                                                                       {"NOT", BitOperation::kNot}};
+  constexpr std::pair<std::string_view, BitOperation> kOperations[] = {
+      {"AND", BitOperation::kAnd},     {"OR", BitOperation::kOr},
+      {"XOR", BitOperation::kXor},     {"NOT", BitOperation::kNot},
+      {"DIFF", BitOperation::kDiff},   {"DIFF1", BitOperation::kDiff1},
+      {"ANDOR", BitOperation::kAndOr}, {"ONE", BitOperation::kOne}};
   for (const auto& [name, operation] : kOperations) {
     if (IsWord(word, name)) return operation;
   }
   return std::nullopt;
+}
+
+// Redis 7.0 has not got these, and is told what comes of them.
+bool IsNew(BitOperation operation) { return operation > BitOperation::kNot; }
+bool NeedsTwo(BitOperation operation) {
+  return IsNew(operation) && operation != BitOperation::kOne;
 }
 
 // All sources before the target: the target may be one of them. False: WRONGTYPE has been answered.
@@ -203,6 +212,7 @@ bool ReadSources(CommandCall& call, std::vector<std::string_view>& sources, std:
 // After `SET a abc`, `SET b ab`:
 //   BITOP AND t a b     → 3  the shorter one is taken to go on with zeros
 //   GET t               → "ab\x00"
+//   BITOP DIFF t a b    → 3  what a has, and b has not
 //   BITOP NOT t a b     → -ERR BITOP NOT must be called with a single source key.
 //   BITOP OR t nothing  → 0  an empty result deletes the target
 //   EXISTS t            → 0
@@ -213,6 +223,10 @@ void BitOp(CommandCall& call) {
   if (*operation == BitOperation::kNot && call.args.size() != 4) {
     return call.reply.Error("ERR BITOP NOT must be called with a single source key.");
   }
+  if (NeedsTwo(*operation) && call.args.size() < 5) {
+    return call.reply.Error(Concat("ERR BITOP ", UpperCase(call.args[1]),
+                                   " must be called with at least two source keys."));
+  }
   std::vector<std::string_view> sources(call.args.size() - 3);
   std::string scratch;
   if (!ReadSources(call, sources, scratch)) return;
@@ -220,8 +234,12 @@ void BitOp(CommandCall& call) {
   const auto bytes = static_cast<int64_t>(result.size());
   const HashedKey target = call.Key(2);
   if (bytes == 0) {
-    if (call.db.Delete(target, call.now)) call.Deleted(target.bytes);
+    if (call.db.Delete(target, call.now)) {
+      call.Deleted(target.bytes);
+      if (IsNew(*operation)) call.ReplaceWith({"DEL", target.bytes});
+    }
   } else {
+    if (IsNew(*operation)) call.ReplaceWith({"SET", target.bytes, result.view()});
     call.db.PutRawText(target, std::move(result), Deadline::None(), call.now);
     call.Changed(kNotifyString, "set", target.bytes);
   }
@@ -278,7 +296,10 @@ constexpr CommandRow kBitsListed[] = {
      .since = "2.6.0",
      .complexity = "O(N)",
      .usage = "operation destkey key [key ...]",
-     .summary = "Combine strings bit by bit (AND, OR, XOR, NOT) into another one."},
+     .summary =
+         "Combine strings bit by bit (AND, OR, XOR, NOT, DIFF, DIFF1, ANDOR, ONE) into another "
+         "one.",
+     .history = "8.2.0 `DIFF`, `DIFF1`, `ANDOR` and `ONE`."},
 };
 constexpr auto kBitsRows = RowsOf(kBitsListed, {.categories = kCatBitmap, .group = "bitmap"});
 

@@ -100,16 +100,26 @@ TEST(Bits, CombineAgreesWithTheModel) {
     const std::string all(CombineBits(BitOperation::kAnd, sources).view());
     const std::string any(CombineBits(BitOperation::kOr, sources).view());
     const std::string odd(CombineBits(BitOperation::kXor, sources).view());
+    const std::string diff(CombineBits(BitOperation::kDiff, sources).view());
+    const std::string diff1(CombineBits(BitOperation::kDiff1, sources).view());
+    const std::string and_or(CombineBits(BitOperation::kAndOr, sources).view());
+    const std::string one(CombineBits(BitOperation::kOne, sources).view());
     const std::string none(CombineBits(BitOperation::kNot, std::span(sources, 1)).view());
     ASSERT_EQ(all.size(), longest);
     ASSERT_EQ(any.size(), longest);
     ASSERT_EQ(odd.size(), longest);
+    for (const std::string* text : {&diff, &diff1, &and_or, &one}) ASSERT_EQ(text->size(), longest);
     ASSERT_EQ(none.size(), sources[0].size());
     for (uint64_t i = 0; i < longest * 8; ++i) {
       const int set = BitAt(sources[0], i) + BitAt(sources[1], i) + BitAt(sources[2], i);
       ASSERT_EQ(BitAt(all, i), set == 3);
       ASSERT_EQ(BitAt(any, i), set > 0);
       ASSERT_EQ(BitAt(odd, i), set % 2 == 1);
+      const bool first = BitAt(sources[0], i);
+      ASSERT_EQ(BitAt(diff, i), first && set == 1);
+      ASSERT_EQ(BitAt(diff1, i), !first && set > 0);
+      ASSERT_EQ(BitAt(and_or, i), first && set > 1);
+      ASSERT_EQ(BitAt(one, i), set == 1);
       if (i < none.size() * 8) {
         ASSERT_NE(BitAt(none, i), BitAt(sources[0], i));
       }
