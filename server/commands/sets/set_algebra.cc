@@ -9,12 +9,13 @@
 //   command                  empty result           event of the target
 //   SINTER SUNION SDIFF      an empty array
 //   SINTERSTORE and kin      the target is deleted  sinterstore sunionstore sdiffstore, or del
-//   SINTERCARD               0
+//   SINTERCARD and kin       0
 
 #include <algorithm>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -188,52 +189,104 @@ void SInterStore(CommandCall& call) { Store(call, IntersectInto, "sinterstore");
 void SUnionStore(CommandCall& call) { Store(call, UniteInto, "sunionstore"); }
 void SDiffStore(CommandCall& call) { Store(call, SubtractInto, "sdiffstore"); }
 
-// --- SINTERCARD numkeys key ... [LIMIT limit]
+// --- SINTERCARD, SUNIONCARD, SDIFFCARD
 
-// SINTERCARD numkeys key ... [LIMIT limit].
-constexpr OptionRow<size_t> kLimit[] = {
-    {"LIMIT",
-     [](ArgReader& args, size_t& limit) {
-       const std::optional<int64_t> number = ParseInt64(args.Bytes());
-       if (!number || *number < 0) return args.Fail("ERR LIMIT can't be negative");
-       limit = *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
-     },
-     1},
+struct CardArgs {
+  size_t keys = 0;
+  size_t limit = std::numeric_limits<size_t>::max();
+  bool approx = false;
+  const bool may_approx;
 };
 
-// The keys' number and the limit; false: the error has been answered.
-bool ReadInterCard(CommandCall& call, size_t& keys, size_t& limit) {
+// numkeys key ... [LIMIT limit], and [APPROX] of SUNIONCARD.
+constexpr OptionRow<CardArgs> kCardOptions[] = {
+    {"LIMIT",
+     [](ArgReader& args, CardArgs& result) {
+       const std::optional<int64_t> number = ParseInt64(args.Bytes());
+       if (!number || *number < 0) return args.Fail("ERR LIMIT can't be negative");
+       result.limit =
+           *number > 0 ? static_cast<size_t>(*number) : std::numeric_limits<size_t>::max();
+     },
+     1},
+    {"APPROX", kRaise<&CardArgs::approx>, 0, [](const CardArgs& args) { return args.may_approx; }},
+};
+
+// numkeys, then the options, then keys. Null: the error has been answered.
+std::optional<Sets> ReadCard(CommandCall& call, CardArgs& result) {
+  const auto refuse = [&call](std::string_view text) {
+    call.reply.Error(text);
+    return std::nullopt;
+  };
   const std::optional<int64_t> count = ParseInt64(call.args[1]);
-  if (!count || *count < 1) {
-    call.reply.Error("ERR numkeys should be greater than 0");
-    return false;
-  }
-  if (static_cast<uint64_t>(*count) > call.args.size() - 2) {
-    call.reply.Error("ERR Number of keys can't be greater than number of args");
-    return false;
-  }
-  keys = static_cast<size_t>(*count);
-  ArgReader args(call.args, 2 + keys);
-  ReadOptions(args, kLimit, limit);
-  if (args.failed()) call.reply.Error(args.error());
-  return !args.failed();
+  if (!count || *count < 1) return refuse("ERR numkeys should be greater than 0");
+  if (static_cast<uint64_t>(*count) > call.args.size() - 2)
+    return refuse("ERR Number of keys can't be greater than number of args");
+  result.keys = static_cast<size_t>(*count);
+  ArgReader args(call.args, 2 + result.keys);
+  ReadOptions(args, kCardOptions, result);
+  if (args.failed()) return refuse(args.error());
+  return FindSets(call, 2, result.keys);
 }
 
-// With LIMIT the walk stops as soon as so many are found; 0 is no limit. numkeys, then LIMIT, then
-// keys. After `SADD a 1 2 3`:
+// With LIMIT the walk stops as soon as so many are found; 0 is no limit. After `SADD a 1 2 3`:
 //   SINTERCARD 2 a a LIMIT 2  → 2  it stops there
 //   SINTERCARD 2 a a LIMIT 0  → 3  no limit
 //   SINTERCARD 0 a            → -ERR numkeys should be greater than 0
 //   SINTERCARD 2 a            → -ERR Number of keys can't be greater than number of args
 //   SINTERCARD 1 a LIMIT -1   → -ERR LIMIT can't be negative
 void SInterCard(CommandCall& call) {
-  size_t keys = 0;
-  size_t limit = std::numeric_limits<size_t>::max();
-  if (!ReadInterCard(call, keys, limit)) return;
-  const auto sets = FindSets(call, 2, keys);
+  CardArgs args{.may_approx = false};
+  const std::optional<Sets> sets = ReadCard(call, args);
   if (!sets) return;
   size_t count = 0;
-  Intersect(*sets, [&](std::string_view) { return ++count < limit; });
+  Intersect(*sets, [&](std::string_view) { return ++count < args.limit; });
+  call.reply.Integer(static_cast<int64_t>(count));
+}
+
+// Counts members that no set before has, and so keeps nothing: O(members x sets). After
+// `SADD a 1 2 3`, `SADD b 3 4`:
+//   SUNIONCARD 2 a b          → 4
+//   SUNIONCARD 2 a b LIMIT 2  → 2
+void SUnionCard(CommandCall& call) {
+  CardArgs args{.may_approx = true};
+  const std::optional<Sets> sets = ReadCard(call, args);
+  if (!sets) return;
+  Sets distinct = Distinct(*sets);
+  std::erase(distinct, nullptr);
+  std::ranges::stable_sort(distinct, std::ranges::greater(), &Set::size);
+  size_t count = 0;
+  for (size_t i = 0; i < distinct.size() && count < args.limit; ++i) {
+    if (i == 0) {
+      count = distinct[0]->size();
+      continue;
+    }
+    const std::span before(distinct.data(), i);
+    distinct[i]->ForEach([&](std::string_view member) {
+      if (count >= args.limit) return;
+      count += std::ranges::none_of(before, [member](const Set* set) { return set->Has(member); });
+    });
+  }
+  call.reply.Integer(static_cast<int64_t>(std::min(count, args.limit)));
+}
+
+// After `SADD a 1 2 3`, `SADD b 3 4`:
+//   SDIFFCARD 2 a b          → 2
+//   SDIFFCARD 2 a b LIMIT 1  → 1
+void SDiffCard(CommandCall& call) {
+  CardArgs args{.may_approx = false};
+  const std::optional<Sets> sets = ReadCard(call, args);
+  if (!sets) return;
+  const Set* const from = sets->front();
+  Sets others(sets->begin() + 1, sets->end());
+  std::erase(others, nullptr);
+  std::ranges::stable_sort(others, std::ranges::greater(), &Set::size);
+  size_t count = 0;
+  if (from) {
+    from->ForEach([&](std::string_view member) {
+      if (count == args.limit) return;
+      count += std::ranges::none_of(others, [member](const Set* set) { return set->Has(member); });
+    });
+  }
   call.reply.Integer(static_cast<int64_t>(count));
 }
 
@@ -245,6 +298,9 @@ constexpr std::string_view kInterCost =
     "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.";
 constexpr std::string_view kUnionCost =
     "O(N) where N is the total number of elements in all given sets.";
+
+constexpr std::string_view kCardCost =
+    "O(N*M) worst case where N is the number of members walked over and M is the number of sets.";
 
 // That SINTERSTORE's target is RW and those of its kin are OW is Redis's table, quirk included.
 constexpr CommandRow kSetAlgebraListed[] = {
@@ -258,6 +314,15 @@ constexpr CommandRow kSetAlgebraListed[] = {
      .usage = "key [key ...]",
      .summary = "What is in the first set and in none of the others.",
      .tips = "nondeterministic_output_order"},
+    {.name = "SDIFFCARD",
+     .arity = -3,
+     .flags = kReadOnly | kMovableKeys,
+     .keys = KeysCounted(1, kKeyRo | kKeyAccess),
+     .run = SDiffCard,
+     .since = "8.10.0",
+     .complexity = kCardCost,
+     .usage = "numkeys key [key ...] [LIMIT limit:integer]",
+     .summary = "How many members a difference of sets has."},
     {.name = "SDIFFSTORE",
      .arity = -3,
      .flags = kWrite | kDenyOom,
@@ -305,6 +370,15 @@ constexpr CommandRow kSetAlgebraListed[] = {
      .usage = "key [key ...]",
      .summary = "What is in any of several sets.",
      .tips = "nondeterministic_output_order"},
+    {.name = "SUNIONCARD",
+     .arity = -3,
+     .flags = kReadOnly | kMovableKeys,
+     .keys = KeysCounted(1, kKeyRo | kKeyAccess),
+     .run = SUnionCard,
+     .since = "8.10.0",
+     .complexity = kCardCost,
+     .usage = "numkeys key [key ...] [APPROX] [LIMIT limit:integer]",
+     .summary = "How many members a union of sets has."},
     {.name = "SUNIONSTORE",
      .arity = -3,
      .flags = kWrite | kDenyOom,
