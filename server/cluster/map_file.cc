@@ -2,6 +2,7 @@
 #include "server/cluster/map_file.h"
 
 #include <algorithm>
+#include <cassert>
 #include <vector>
 
 #include "protocol/text/concat.h"
@@ -83,7 +84,16 @@ class MapReader {
     return {};
   }
 
-  MapFile Finish() { return {builder_.Finish(), me_}; }
+  MapFile Finish() {
+    // Lines that name no epoch are as new as the map.
+    const uint64_t epoch = builder_.map().epoch();
+    has_epoch_.resize(builder_.map().nodes().size());
+    for (size_t node = 0; node < has_epoch_.size(); ++node) {
+      const Fault fault = has_epoch_[node] ? Fault() : builder_.SetLineEpoch(node, epoch);
+      assert(!fault);
+    }
+    return {builder_.Finish(), me_};
+  }
 
  private:
   struct Following {
@@ -96,7 +106,9 @@ class MapReader {
     return !needs_hosts_ || (!address.host.empty() && address.port != 0);
   }
   Fault ReadLine(std::string_view line);
-  Fault ReadNode(std::string_view& line, size_t& node);
+  Fault ReadServer(std::string_view line);
+  Fault ReadNode(std::string_view& line, size_t& node, std::string_view* behind = nullptr);
+  Fault ReadLineEpoch(std::string_view word, size_t node);
   Fault ReadNodeOfRedis(std::string_view id, std::string_view line);
   Fault ReadVariablesOfRedis(std::string_view line);
   Fault JoinReplicas();
@@ -106,6 +118,7 @@ class MapReader {
   size_t line_number_ = 0;
   SlotMapBuilder builder_;
   std::vector<Following> followings_;
+  std::vector<bool> has_epoch_;  // nodes, by their numbers
   std::string_view me_name_;
   std::optional<size_t> me_;
 };
@@ -125,6 +138,7 @@ Fault MapReader::ReadLine(std::string_view line) {
     me_name_ = NextWord(line);
     return {};
   }
+  if (first == "server") return ReadServer(line);
   size_t node = 0;
   if (first == "replica-of") {
     const std::string_view master = NextWord(line);
@@ -135,17 +149,34 @@ Fault MapReader::ReadLine(std::string_view line) {
   const std::optional<SlotRange> range = ReadRange(first);
   if (!range)
     return Concat("it begins with none of: first-last (slots 0 to ", kKeySlots - 1,
-                  "), replica-of, epoch, #");
+                  "), server, replica-of, epoch, #");
   if (const Fault fault = ReadNode(line, node)) return fault;
   return builder_.Give(*range, node);
 }
 
-// host:port [id], and the line ends.
-Fault MapReader::ReadNode(std::string_view& line, size_t& node) {
+// host:port [id] [epoch], and the line ends.
+Fault MapReader::ReadServer(std::string_view line) {
+  size_t node = 0;
+  std::string_view epoch;
+  if (const Fault fault = ReadNode(line, node, &epoch)) return fault;
+  return epoch.empty() ? Fault() : ReadLineEpoch(epoch, node);
+}
+
+Fault MapReader::ReadLineEpoch(std::string_view word, size_t node) {
+  const std::optional<int64_t> epoch = NumberUpTo(word, INT64_MAX);
+  if (!epoch) return Concat("'", word.substr(0, 20), "' is no epoch");
+  has_epoch_.resize(builder_.map().nodes().size());
+  has_epoch_[node] = true;
+  return builder_.SetLineEpoch(node, static_cast<uint64_t>(*epoch));
+}
+
+// host:port [id], and the line ends; or a word follows, where that may be.
+Fault MapReader::ReadNode(std::string_view& line, size_t& node, std::string_view* behind) {
   const std::optional<Address> address = ReadAddress(NextWord(line));
   if (!address || !IsReachable(*address)) return "a server is host:port";
   const std::string_view id = NextWord(line);
   if (!id.empty() && !IsNodeId(id)) return "an id has 40 hexadecimal digits";
+  if (behind) *behind = NextWord(line);
   if (!NextWord(line).empty()) return "there is too much behind the server";
   return builder_.AddNode(address->host, address->port, id, node);
 }
@@ -155,13 +186,16 @@ Fault MapReader::ReadNodeOfRedis(std::string_view id, std::string_view line) {
   const std::optional<Address> address = ReadAddress(NextWord(line));
   const std::string_view flags = NextWord(line);
   const std::string_view master = NextWord(line);
-  for (int skipped = 0; skipped < 4; ++skipped) {
-    if (NextWord(line).empty()) return "a line of nodes.conf has at least eight words";
+  std::string_view words[4];  // the ping, the pong, the epoch, the link
+  for (std::string_view& word : words) {
+    word = NextWord(line);
+    if (word.empty()) return "a line of nodes.conf has at least eight words";
   }
   if (flags.find("noaddr") != flags.npos || flags.find("handshake") != flags.npos) return {};
   if (!address || !IsReachable(*address)) return "a server is host:port";
   size_t node = 0;
   if (const Fault fault = builder_.AddNode(address->host, address->port, id, node)) return fault;
+  if (const Fault fault = ReadLineEpoch(words[2], node)) return fault;
   if (flags.find("myself") != flags.npos) me_name_ = id;
   if (master != "-") followings_.push_back({line_number_, node, master});
   for (std::string_view word = NextWord(line); !word.empty(); word = NextWord(line)) {
@@ -221,20 +255,45 @@ std::variant<MapFile, Fault> ReadMapFile(std::string_view text, MapRules rules) 
   return reader.Finish();
 }
 
-std::string MapFileText(const MapFile& file) {
-  const SlotMap& map = file.map;
+namespace {
+
+// The lines of a map but for its epoch, which is the first one.
+std::vector<std::string> LinesOf(const SlotMap& map) {
+  std::vector<std::string> lines;
   const auto server = [&map](size_t node) {
-    return Concat(AddressText(map.nodes()[node]), " ", map.nodes()[node].id, "\n");
+    return Concat(AddressText(map.nodes()[node]), " ", map.nodes()[node].id);
   };
-  std::string text = Concat("epoch ", map.epoch(), "\n");
-  for (const auto& [range, owner] : map.Ranges())
-    ConcatTo(text, range.first, "-", range.last, " ", server(owner));
-  for (size_t node = 0; node < map.nodes().size(); ++node) {
-    const std::optional<size_t> master = map.nodes()[node].master;
-    if (master) ConcatTo(text, "replica-of ", map.nodes()[*master].id, " ", server(node));
+  std::vector<bool> is_named(map.nodes().size());
+  for (const auto& [range, owner] : map.Ranges()) {
+    lines.push_back(Concat(range.first, "-", range.last, " ", server(owner)));
+    is_named[owner] = true;
   }
-  if (file.me) ConcatTo(text, "me ", map.nodes()[*file.me].id, "\n");
+  for (size_t node = 0; node < is_named.size(); ++node) {
+    const auto& [id, host, port, master, epoch] = map.nodes()[node];
+    if (master) lines.push_back(Concat("replica-of ", map.nodes()[*master].id, " ", server(node)));
+    is_named[node] = is_named[node] || master;
+    if (!is_named[node] || epoch != map.epoch())
+      lines.push_back(Concat("server ", server(node), " ", epoch));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string MapFileText(const MapFile& file) {
+  std::string text = Concat("epoch ", file.map.epoch(), "\n");
+  for (const std::string& line : LinesOf(file.map)) ConcatTo(text, line, "\n");
+  if (file.me) ConcatTo(text, "me ", file.map.nodes()[*file.me].id, "\n");
   return text;
+}
+
+std::string DigestOf(const SlotMap& map) {
+  constexpr size_t kDigits = 16;
+  std::vector<std::string> lines = LinesOf(map);
+  std::ranges::sort(lines);
+  std::string text = Concat("epoch ", map.epoch(), "\n");
+  for (const std::string& line : lines) ConcatTo(text, line, "\n");
+  return NodeIdOf(text, static_cast<uint16_t>(0)).substr(0, kDigits);
 }
 
 }  // namespace sluice

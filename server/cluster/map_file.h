@@ -3,15 +3,17 @@
 //
 //   epoch 7
 //   0-8191      10.0.0.1:6379
-//   8192-16383  10.0.0.2:6379 07c37dfeb235213a872192d90877d0cd55635b91
-//   5461        10.0.0.2:6379
-//   replica-of 07c37dfeb235213a872192d90877d0cd55635b91 10.0.0.3:6379
+//   8192-16382  10.0.0.2:6379 07c37dfeb235213a872192d90877d0cd55635b91
+//   16383       10.0.0.3:6379
+//   server 10.0.0.2:6379 07c37dfeb235213a872192d90877d0cd55635b91 5
+//   replica-of 07c37dfeb235213a872192d90877d0cd55635b91 10.0.0.4:6379
 //   me 07c37dfeb235213a872192d90877d0cd55635b91
 //
 // A line gives a slot or a range to a server; several may name the same one. Where a line has no
-// id, the server's is made of its address. A replica names its master by id or by address. A line
+// id, the server's is made of its address. A replica names its master by id or by address. `server`
+// names one that may have no slots, and the epoch of its line, where that is not the map's. A line
 // that begins with # is a comment; IPv6 addresses stand in brackets. `me`, by id or address, is in
-// a file of one server alone. Redis's nodes.conf is read too: its servers, roles, slots and epoch;
+// a file of one server alone. Redis's nodes.conf is read too: its servers, roles, slots and epochs;
 // slots that it is about to move stay where they are.
 #pragma once
 
@@ -39,6 +41,8 @@ struct MapRules {
 std::variant<MapFile, Fault> ReadMapFile(std::string_view text, MapRules rules);
 // A text that ReadMapFile reads as this.
 std::string MapFileText(const MapFile& file);
+// The same for maps that say the same, in whatever order: 16 hex digits. O(slots).
+std::string DigestOf(const SlotMap& map);
 // host:port, an IPv6 address in brackets.
 std::string AddressText(const ClusterNode& node);
 // The node that a name means, its id or its address; null: none.

@@ -2,6 +2,7 @@
 #include "server/cluster/slot_map.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/hex.h"
@@ -78,6 +79,23 @@ Fault SlotMapBuilder::SetEpoch(uint64_t epoch) {
   return {};
 }
 
+Fault SlotMapBuilder::SetLineEpoch(size_t node, uint64_t epoch) {
+  if (epoch > SlotMap::kEpochMax) return Concat("an epoch above ", SlotMap::kEpochMax);
+  map_.nodes_[node].epoch = epoch;
+  map_.epoch_ = std::max(map_.epoch_, epoch);
+  return {};
+}
+
+void SlotMapBuilder::Renew(size_t node) {
+  map_.epoch_ = std::min(map_.epoch_ + 1, SlotMap::kEpochMax);
+  map_.nodes_[node].epoch = map_.epoch_;
+}
+
+void SlotMapBuilder::Move(size_t node, std::string_view host, uint16_t port) {
+  map_.nodes_[node].host = host;
+  map_.nodes_[node].port = port;
+}
+
 Fault SlotMapBuilder::AddNode(std::string_view host, uint16_t port, std::string_view id,
                               size_t& node) {
   const std::string wanted = id.empty() ? NodeIdOf(host, port) : std::string(id);
@@ -132,6 +150,29 @@ Fault SlotMapBuilder::Follow(size_t replica, size_t master) {
   if (!map_.RangesOf(replica).empty()) return Concat(name, " is a replica, and has slots");
   follower.master = master;
   return {};
+}
+
+SlotMap WithoutNodes(const SlotMap& map, const std::vector<bool>& dropped) {
+  SlotMapBuilder builder;
+  std::vector<size_t> numbers(map.nodes().size());
+  // All that a checked map says is taken: no step has a fault.
+  std::vector<Fault> faults = {builder.SetEpoch(map.epoch())};
+  for (size_t node = 0; node < numbers.size(); ++node) {
+    const ClusterNode& kept = map.nodes()[node];
+    if (dropped[node]) continue;
+    faults.push_back(builder.AddNode(kept.host, kept.port, kept.id, numbers[node]));
+    faults.push_back(builder.SetLineEpoch(numbers[node], kept.epoch));
+  }
+  for (const auto& [range, owner] : map.Ranges()) {
+    if (!dropped[owner]) faults.push_back(builder.Give(range, numbers[owner]));
+  }
+  for (size_t node = 0; node < numbers.size(); ++node) {
+    const std::optional<size_t> master = map.nodes()[node].master;
+    if (master && !dropped[node] && !dropped[*master])
+      faults.push_back(builder.Follow(numbers[node], numbers[*master]));
+  }
+  assert(std::ranges::all_of(faults, &Fault::empty));
+  return builder.Finish();
 }
 
 }  // namespace sluice

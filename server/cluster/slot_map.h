@@ -33,6 +33,8 @@ struct ClusterNode {
   std::string host;
   uint16_t port = 0;
   std::optional<size_t> master = std::nullopt;  // its number, of a replica
+  // Its line says what it is, where, and which slots it has; the higher this, the newer the line.
+  uint64_t epoch = 0;
 
   bool is_replica() const { return master.has_value(); }
   bool operator==(const ClusterNode&) const = default;
@@ -47,7 +49,7 @@ class SlotMap {
   static constexpr size_t kNodesMax = 1000;
   static constexpr uint64_t kEpochMax = uint64_t{1} << 53;
 
-  // A new one has no node, and so no slot has an owner.
+  // A new one has no node, and so no slot has an owner. Its epoch is at least that of each line.
   uint64_t epoch() const { return epoch_; }
   std::span<const ClusterNode> nodes() const { return nodes_; }
   // The number of the master that owns a slot, or null.
@@ -96,12 +98,20 @@ class SlotMapBuilder {
   explicit SlotMapBuilder(SlotMap map = {}) : map_(std::move(map)) {}
 
   Fault SetEpoch(uint64_t epoch);
+  // That of a node's line, which is the map's from then on, if it is higher.
+  Fault SetLineEpoch(size_t node, uint64_t epoch);
+  // The line is newer than all others. An epoch that cannot grow any more stays.
+  void Renew(size_t node);
   // The node of that address, new if need be. An id that is empty is NodeIdOf's.
   Fault AddNode(std::string_view host, uint16_t port, std::string_view id, size_t& node);
   Fault Give(SlotRange range, size_t node);
   void Take(SlotRange range);
   // `replica` follows that master from here on.
   Fault Follow(size_t replica, size_t master);
+  // It follows nobody from here on.
+  void Lead(size_t node) { map_.nodes_[node].master.reset(); }
+  // Another place of that node. Requires: no other node is there.
+  void Move(size_t node, std::string_view host, uint16_t port);
 
   const SlotMap& map() const { return map_; }
   SlotMap Finish() { return std::move(map_); }
@@ -109,5 +119,9 @@ class SlotMapBuilder {
  private:
   SlotMap map_;
 };
+
+// The map without some of its nodes: their slots are of nobody, their replicas masters without
+// slots. `dropped`: by their numbers.
+SlotMap WithoutNodes(const SlotMap& map, const std::vector<bool>& dropped);
 
 }  // namespace sluice

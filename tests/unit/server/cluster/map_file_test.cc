@@ -62,6 +62,31 @@ TEST(MapFile, IsWrittenAsItIsRead) {
   EXPECT_EQ(MapFileText(again), text);
 }
 
+TEST(MapFile, AServerMayHaveNoSlotsAndAnEpochOfItsOwn) {
+  const MapFile file = Read(Concat("server b:2\nserver c:3 ", kId,
+                                   " 4\n0-5 a:1\nepoch 7\nreplica-of a:1 d:4\n"
+                                   "server d:4 ",
+                                   NodeIdOf("d", 4), " 6\n"));
+  const SlotMap& map = file.map;
+  ASSERT_EQ(map.nodes().size(), 4u);
+  EXPECT_EQ(map.nodes()[0].epoch, 7u);  // as new as the map
+  EXPECT_EQ(map.nodes()[1].epoch, 4u);
+  EXPECT_EQ(map.nodes()[3].epoch, 6u);
+  const std::string text = MapFileText(file);
+  EXPECT_EQ(MapFileText(Read(text)), text);
+  EXPECT_EQ(Read("server a:1 " + kId + " 9").map.epoch(), 9u);
+  EXPECT_EQ(FaultOf("server a:1 " + kId + " x"), "line 1: 'x' is no epoch");
+  EXPECT_EQ(FaultOf("server a:1 " + kId + " 3 4"), "line 1: there is too much behind the server");
+}
+
+// The order of lines says nothing.
+TEST(MapFile, TheDigestIsOfWhatItSays) {
+  const SlotMap map = Read("0-5 a:1\n6 b:1\nserver c:1\n").map;
+  EXPECT_EQ(DigestOf(map), DigestOf(Read("server c:1\n6 b:1\n0-3 a:1\n4-5 a:1\n").map));
+  EXPECT_NE(DigestOf(map), DigestOf(Read("0-5 a:1\n6 b:1\n").map));
+  EXPECT_NE(DigestOf(map), DigestOf(Read("epoch 1\n0-5 a:1\n6 b:1\nserver c:1\n").map));
+}
+
 // As `redis-cli --cluster create` leaves it.
 TEST(MapFile, ReadsTheFileOfRedis) {
   const std::string master(40, 'a'), replica(40, 'b'), unknown(40, 'c');
@@ -87,8 +112,10 @@ TEST(MapFile, AFileOfOneServerNeedsNoHost) {
 }
 
 TEST(MapFile, SaysWhichLineIsWrong) {
-  EXPECT_EQ(FaultOf("0-16384 a:1"),
-            "line 1: it begins with none of: first-last (slots 0 to 16383), replica-of, epoch, #");
+  EXPECT_EQ(
+      FaultOf("0-16384 a:1"),
+      "line 1: it begins with none of: first-last (slots 0 to 16383), server, replica-of, epoch, "
+      "#");
   EXPECT_EQ(FaultOf("5-4 a:1").substr(0, 10), "line 1: it");
   EXPECT_EQ(FaultOf("\n-1 a:1").substr(0, 10), "line 2: it");
   EXPECT_EQ(FaultOf("0-5 a:1\n5 b:2"), "line 2: slot 5 is of a:1 already");
