@@ -7,6 +7,35 @@
 #include <utility>
 
 namespace sluice {
+namespace {
+
+// As Redis: with the server's own certificate where there is none for links, and any of its
+// authorities' will do, whatever name it is for.
+TlsWords TlsWordsOf(const Settings& settings) {
+  TlsWords words{.on = true,
+                 .authority_file = settings.tls_ca_cert_file,
+                 .authority_folder = settings.tls_ca_cert_dir,
+                 .certificate_file = settings.tls_client_cert_file,
+                 .key_file = settings.tls_client_key_file,
+                 .any_name = true,
+                 .key_password = settings.tls_client_key_file_pass};
+  if (!words.certificate_file.empty()) return words;
+  words.certificate_file = settings.tls_cert_file;
+  words.key_file = settings.tls_key_file;
+  words.key_password = settings.tls_key_file_pass;
+  return words;
+}
+
+}  // namespace
+
+LinkTarget LinkTargetOf(const Settings& settings, std::string host, int port, int64_t timeout_ms) {
+  LinkTarget target{.host = std::move(host),
+                    .port = port,
+                    .source_address = settings.bind_source_addr,
+                    .timeout_ms = timeout_ms};
+  if (settings.tls_replication) target.tls = TlsWordsOf(settings);
+  return target;
+}
 
 std::vector<Links::Link>::iterator Links::Find(const LinkListener& listener) {
   return std::ranges::find(links_, &listener, &Link::listener);

@@ -23,8 +23,12 @@
 #include "server/clients/host.h"
 #include "server/clients/link_listener.h"
 #include "server/clients/session.h"
+#include "server/config/settings.h"
 
 namespace sluice {
+
+// A server as options say that others are reached: over TLS or not, from which address.
+LinkTarget LinkTargetOf(const Settings& settings, std::string host, int port, int64_t timeout_ms);
 
 class Links {
  public:

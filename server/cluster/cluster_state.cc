@@ -75,15 +75,34 @@ Fault ClusterState::ReadOwnMap() {
   MapFile& file = std::get<MapFile>(read);
   if (!file.me)
     return Concat("cluster-config-file '", path, "' does not say which of its servers is this one");
+  TellOwnAddress(file.map, *file.me);
   Take(std::move(file));
   return {};
+}
+
+uint16_t ClusterState::OwnPort() const {
+  const Settings& settings = config_.settings();
+  const int64_t served = settings.port != 0 ? settings.port : settings.tls_port;
+  const int64_t announced = settings.cluster_announce_port;
+  return static_cast<uint16_t>(announced != 0 ? announced : served);
+}
+
+// The file was written by the address of that day.
+void ClusterState::TellOwnAddress(SlotMap& map, size_t me) const {
+  const std::string& announced = config_.settings().cluster_announce_ip;
+  const std::string host = announced.empty() ? map.nodes()[me].host : announced;
+  if (host == map.nodes()[me].host && OwnPort() == map.nodes()[me].port) return;
+  if (map.FindAddress(host, OwnPort())) return;  // another's line says so: others will tell
+  SlotMapBuilder builder(std::move(map));
+  builder.Move(me, host, OwnPort());
+  builder.Renew(me);
+  map = builder.Finish();
 }
 
 Fault ClusterState::BeAlone() {
   SlotMapBuilder builder;
   const Settings& settings = config_.settings();
-  if (Fault fault = builder.AddNode(settings.cluster_announce_ip,
-                                    static_cast<uint16_t>(settings.port), own_id_, me_))
+  if (Fault fault = builder.AddNode(settings.cluster_announce_ip, OwnPort(), own_id_, me_))
     return fault;
   map_ = builder.Finish();
   return {};
@@ -169,8 +188,7 @@ uint16_t ClusterState::PortOf(size_t node) const {
   if (node != me_) return static_cast<uint16_t>(mapped);
   if (settings.cluster_announce_port != 0)
     return static_cast<uint16_t>(settings.cluster_announce_port);
-  // A file of its own was written by the port of that day.
-  return static_cast<uint16_t>(settings.cluster_map.empty() ? settings.port : mapped);
+  return settings.cluster_map.empty() ? OwnPort() : static_cast<uint16_t>(mapped);
 }
 
 std::string ClusterState::NameOf(size_t node) const {
@@ -187,10 +205,7 @@ std::optional<std::string> ClusterState::EndpointOf(size_t node) const {
   return name.empty() ? "?" : name;
 }
 
-std::string ClusterState::Digest() const {
-  constexpr size_t kDigits = 16;
-  return NodeIdOf(MapFileText({map_, std::nullopt}), 0).substr(0, kDigits);
-}
+std::string ClusterState::Digest() const { return DigestOf(map_); }
 
 // --- changes
 
@@ -200,13 +215,14 @@ Fault ClusterState::WhyFixed() const {
   return Concat("the map is cluster-map's, '", path, "': change the file, then CLUSTER MAP LOAD");
 }
 
-Fault ClusterState::Change(SlotMap map) {
+Fault ClusterState::Change(SlotMap map, size_t me) {
   if (Fault fault = WhyFixed()) return fault;
   const std::string& path = config_.settings().cluster_config_file;
-  const int fault = config_.disk().Replace(path, MapFileText({map, me_}));
+  const int fault = config_.disk().Replace(path, MapFileText({map, me}));
   if (fault != 0)
     return Concat("the map is not changed: '", path, "' cannot be written: ", std::strerror(fault));
   map_ = std::move(map);
+  me_ = me;
   return {};
 }
 

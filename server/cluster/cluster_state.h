@@ -78,7 +78,10 @@ class ClusterState {
   std::string Digest() const;
 
   // A new map of the CLUSTER commands. It is written first; after a fault nothing has changed.
-  Fault Change(SlotMap map);
+  // `me`: this server in it.
+  Fault Change(SlotMap map, size_t me);
+  // The port by which this server says that others reach it, where no file of the operator does.
+  uint16_t OwnPort() const;
   // Why they may not change it; empty: they may.
   Fault WhyFixed() const;
 
@@ -86,6 +89,7 @@ class ClusterState {
   Fault ReadOperatorsMap();
   Fault ReadOwnMap();
   Fault BeAlone();
+  void TellOwnAddress(SlotMap& map, size_t me) const;
   void Take(MapFile file);
   std::optional<size_t> FindMe(const SlotMap& map, Fault& fault) const;
   bool IsOwnHost(const std::string& host) const;

@@ -155,6 +155,8 @@ constexpr Option kServedOptions[] = {
            OneOf(kEndpoints), "what clients are told of servers: an address, a name, or nothing"),
     Served("cluster-require-full-coverage", &S::cluster_require_full_coverage, kYesNo,
            "whether it serves nothing while a slot of the cluster has no server"),
+    Served("cluster-allow-replica-migration", &S::cluster_allow_replica_migration, kYesNo,
+           "whether it follows the server that has got the last slots of its line"),
     Served("cluster-allow-reads-when-down", &S::cluster_allow_reads_when_down, kYesNo,
            "whether it is read while a slot of the cluster has no server"),
     Served("cluster-allow-pubsubshard-when-down", &S::cluster_allow_pubsubshard_when_down, kYesNo,

@@ -80,6 +80,7 @@ struct Settings {
   int64_t cluster_announce_port = 0;                   // 0: as in the map
   std::string cluster_preferred_endpoint_type = "ip";  // ip | hostname | unknown-endpoint
   bool cluster_require_full_coverage = true;
+  bool cluster_allow_replica_migration = true;
   bool cluster_allow_reads_when_down = false;
   bool cluster_allow_pubsubshard_when_down = true;
   // access

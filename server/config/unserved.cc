@@ -64,7 +64,6 @@ constexpr Option kUnserved[] = {
         .Alias("cluster-slave-validity-factor"),
     NoEffect("cluster-replica-no-failover", "no", kYesNo, kNoMoves)
         .Alias("cluster-slave-no-failover"),
-    NoEffect("cluster-allow-replica-migration", "yes", kYesNo, kNoMoves),
     NoEffect("cluster-link-sendbuf-limit", "0", Memory(), kNoBus),
 
     // --- security

@@ -113,6 +113,7 @@ Fault Assembly::StartLog() {
   if (Fault fault = access.LoadFileAtStart()) return fault;
   if (Fault fault = cluster.Start()) return fault;
   if (cluster.is_on()) keyspace.db(0).CountSlots();
+  own_line.Start();
   following.Start();
   return log.Start();
 }
@@ -168,6 +169,8 @@ void Assembly::EverySecond() {
   replicas.EverySecond();
   promotion_watch.EverySecond();
   following.EverySecond();
+  own_line.EverySecond();
+  map_exchange.EverySecond();
   failover.Look();
   ArmEverySecond(1000);
 }
@@ -203,6 +206,8 @@ void Assembly::TimeShifted(int64_t ms) {
   replicas.TimeShifted(ms);
   promotion_watch.TimeShifted(ms);
   following.TimeShifted(ms);
+  own_line.TimeShifted(ms);
+  map_exchange.TimeShifted(ms);
   failover.TimeShifted(ms);
   graceful_end.TimeShifted(ms);
   defragmenter.TimeShifted(ms);

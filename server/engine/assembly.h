@@ -45,7 +45,6 @@
 #include "server/engine/engine_options.h"
 #include "server/engine/facts.h"
 #include "server/engine/inputs.h"
-#include "server/engine/map_changes.h"
 #include "server/engine/random_state.h"
 #include "server/engine/script_engine.h"
 #include "server/following/failover.h"
@@ -62,6 +61,9 @@
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/command_counts.h"
+#include "server/peers/map_changes.h"
+#include "server/peers/map_exchange.h"
+#include "server/peers/own_line.h"
 #include "server/replication/graceful_end.h"
 #include "server/replication/promotion_watch.h"
 #include "server/replication/replicas.h"
@@ -169,6 +171,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   FullSyncLoader full_sync_loader{ForFullSyncs()};
   MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
   Following following{ForFollowing()};
+  MapExchange map_exchange{{host, cluster, map_changes, ForPeers()}};
+  OwnLine own_line{ForOwnLine()};
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};
   PromotionWatch promotion_watch{{host, clock, replicas, snapshots}};
@@ -192,12 +196,15 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Replicas::Uses ForReplicas();
   FullSyncLoader::Uses ForFullSyncs();
   Following::Uses ForFollowing();
+  PeerLink::Uses ForPeers();
+  OwnLine::Uses ForOwnLine();
   GracefulEnd::Uses ForGracefulEnd();
   AccessControl::Uses ForAccess();
   RequestWatch::Uses ForRequestWatch();
   MemoryAccounts::Owners ForMemoryAccounts();
   uint64_t TurnsThatHave(const TurnNeeds& needs) const;
   void AddParts();
+  void AddPartsOfCluster();
   void Introduce();
 
   // --- assembly_options.cc

@@ -253,6 +253,22 @@ Following::Uses Assembly::ForFollowing() {
   };
 }
 
+PeerLink::Uses Assembly::ForPeers() {
+  return {.config = config, .clock = clock, .clients = clients, .links = links};
+}
+
+OwnLine::Uses Assembly::ForOwnLine() {
+  return {
+      .host = host,
+      .config = config,
+      .cluster = cluster,
+      .following = following,
+      .changes = map_changes,
+      .exchange = map_exchange,
+      .links = ForPeers(),
+  };
+}
+
 GracefulEnd::Uses Assembly::ForGracefulEnd() {
   return {
       .settings = settings(),
@@ -290,6 +306,7 @@ RequestWatch::Uses Assembly::ForRequestWatch() {
 }
 
 void Assembly::AddParts() {
+  AddPartsOfCluster();
   parts.Add(access);
   parts.Add(access_gate);
   parts.Add(access_log);
@@ -307,9 +324,6 @@ void Assembly::AddParts() {
   parts.Add(defragmenter);
   parts.Add(flags);
   parts.Add(follow_state);
-  parts.Add(cluster);
-  parts.Add(slot_gate);
-  parts.Add(map_changes);
   parts.Add(failover);
   parts.Add(following);
   parts.Add(graceful_end);
@@ -348,6 +362,14 @@ void Assembly::AddParts() {
   parts.Add(users);
   parts.Add(waiters);
   parts.Add(watches);
+}
+
+void Assembly::AddPartsOfCluster() {
+  parts.Add(cluster);
+  parts.Add(slot_gate);
+  parts.Add(map_changes);
+  parts.Add(map_exchange);
+  parts.Add(own_line);
 }
 
 }  // namespace sluice

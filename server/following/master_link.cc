@@ -15,23 +15,6 @@ namespace {
 
 constexpr int64_t kSecondMs = 1000;
 
-// As Redis: with the server's own certificate where there is none for links, and any of its
-// authorities' will do, whatever name it is for.
-TlsWords TlsWordsOf(const Settings& settings) {
-  TlsWords words{.on = true,
-                 .authority_file = settings.tls_ca_cert_file,
-                 .authority_folder = settings.tls_ca_cert_dir,
-                 .certificate_file = settings.tls_client_cert_file,
-                 .key_file = settings.tls_client_key_file,
-                 .any_name = true,
-                 .key_password = settings.tls_client_key_file_pass};
-  if (!words.certificate_file.empty()) return words;
-  words.certificate_file = settings.tls_cert_file;
-  words.key_file = settings.tls_key_file;
-  words.key_password = settings.tls_key_file_pass;
-  return words;
-}
-
 }  // namespace
 
 MasterLink::MasterLink(const Uses& uses, LinkFollower& follower) : on_(uses), follower_(follower) {}
@@ -60,19 +43,11 @@ void MasterLink::Stop() {
 
 // --- opening
 
-LinkTarget MasterLink::Target() const {
-  const Settings& settings = on_.config.settings();
-  LinkTarget target{.host = host_,
-                    .port = port_,
-                    .source_address = settings.bind_source_addr,
-                    .timeout_ms = settings.repl_timeout * kSecondMs};
-  if (settings.tls_replication) target.tls = TlsWordsOf(settings);
-  return target;
-}
-
 void MasterLink::Connect() {
   if (!follower_.MayConnect() || now_ms() < next_try_ms_) return;
-  const Fault fault = on_.links.Open(Target(), *this);
+  const Fault fault = on_.links.Open(LinkTargetOf(on_.config.settings(), host_, port_,
+                                                  on_.config.settings().repl_timeout * kSecondMs),
+                                     *this);
   if (fault) {
     Log(LogLevel::kWarning, Concat("Unable to connect to MASTER: ", fault.sentence()));
     return;

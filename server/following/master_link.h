@@ -126,7 +126,6 @@ class MasterLink final : private LinkListener {
   void LinkClosed(Session& session) override;
 
   void Connect();
-  LinkTarget Target() const;
   Introduction Introduce() const;
   size_t TakeAnswers(Session& session, std::string_view bytes);
   void Agreed();

@@ -9,10 +9,10 @@
 
 #include "protocol/text/concat.h"
 #include "server/cluster/cluster_state.h"
-#include "server/engine/map_changes.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 #include "server/net/server.h"
+#include "server/peers/map_changes.h"
 #include "server/replication/graceful_end.h"
 #include "server/replication/replicas.h"
 

@@ -7,6 +7,7 @@
 #include "server/cluster/cluster_state.h"
 #include "server/commands/cluster/cluster_answers.h"
 #include "server/commands/cluster/cluster_changes.h"
+#include "server/commands/cluster/cluster_servers.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
@@ -26,12 +27,11 @@ void InCluster(CommandCall& call) {
   run(call);
 }
 
-// Redis does these over its bus.
+// Slots are not moved while they are served.
 void NoBus(CommandCall& call) {
   call.reply.Error(
       Concat("ERR ", UpperCase(call.command.full_name.substr(call.command.full_name.find('|') + 1)),
-             " needs a cluster bus, which Sluice does not have: write the map "
-             "(cluster-map), then CLUSTER MAP LOAD"));
+             " is not served: copy the keys, then give the slot away"));
 }
 
 // --- what a client of replicas says
@@ -49,11 +49,13 @@ void ReadWrite(CommandCall& call) {
 // No slot is on its way from one server to another, so it changes nothing.
 void Asking(CommandCall& call) { call.reply.Ok(); }
 
-// Ours. CLUSTER MAP GET | LOAD
+// Ours. CLUSTER MAP GET | LOAD | PUT map [MEET]
 void Map(CommandCall& call) {
   const bool is_whole = call.args.size() == 3;
   if (is_whole && IsWord(call.args[2], "GET")) return ClusterMapGet(call);
   if (is_whole && IsWord(call.args[2], "LOAD")) return ClusterMapLoad(call);
+  const bool meets = call.args.size() == 5 && IsWord(call.args[4], "MEET");
+  if ((call.args.size() == 4 || meets) && IsWord(call.args[2], "PUT")) return ClusterMapPut(call);
   call.reply.Error(ErrorCode::kSyntax);
 }
 
@@ -70,8 +72,12 @@ constexpr std::string_view kHelp[] = {
     "    Take slots from their servers.",
     "DELSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]",
     "    Take ranges of slots from their servers.",
+    "FAILOVER [FORCE|TAKEOVER]",
+    "    Make this replica the master of its line; the master is asked, or not.",
     "FLUSHSLOTS",
     "    Take all slots from this server.",
+    "FORGET <node-id>",
+    "    Take a server out of the map of this one.",
     "GETKEYSINSLOT <slot> <count>",
     "    Answer with names of keys of a slot here.",
     "INFO",
@@ -82,6 +88,10 @@ constexpr std::string_view kHelp[] = {
     "    Answer with the map as a file has it.",
     "MAP LOAD",
     "    Read the file of the map again.",
+    "MAP PUT <map> [MEET]",
+    "    Merge another server's map with the one here, and answer with its digest.",
+    "MEET <ip> <port>",
+    "    Ask a server to let this one into its map.",
     "MYID",
     "    Answer with the id of this server.",
     "NODES",
@@ -89,6 +99,10 @@ constexpr std::string_view kHelp[] = {
     "    <id> <host:port@0> <flags> <master> 0 0 <epoch> connected <slot> ...",
     "REPLICAS <node-id>",
     "    Answer with the replicas of a master.",
+    "REPLICATE <node-id>",
+    "    Follow that master.",
+    "RESET [HARD|SOFT]",
+    "    Forget all other servers; a replica becomes an empty master.",
     "SAVECONFIG",
     "    Write the map to cluster-config-file.",
     "SET-CONFIG-EPOCH <epoch>",
@@ -168,7 +182,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "FAILOVER",
      .arity = -2,
      .flags = kChanges,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterFailover>,
      .usage = "options=[FORCE | TAKEOVER]",
      .summary = "Make this replica the master."},
     {.name = "FLUSHSLOTS",
@@ -179,7 +193,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "FORGET",
      .arity = 3,
      .flags = kChanges,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterForget>,
      .usage = "node-id",
      .summary = "Drop a node from the table."},
     {.name = "GETKEYSINSLOT",
@@ -222,12 +236,12 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
      .flags = kChanges,
      .run = InCluster<Map>,
      .since = "0.1.0",
-     .usage = "subcommand=<GET | LOAD>",
-     .summary = "The map as a file has it, or the file read again."},
+     .usage = "subcommand=<GET | LOAD | PUT map:string [meet=MEET]>",
+     .summary = "The map as a file has it, the file read again, or another server's map."},
     {.name = "MEET",
      .arity = -4,
      .flags = kChanges,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterMeet>,
      .usage = "ip port:integer [cluster_bus_port:integer]@4.0.0",
      .summary = "Get to know another node.",
      .history = "4.0.0 Added the optional `cluster_bus_port` argument."},
@@ -254,13 +268,13 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "REPLICATE",
      .arity = 3,
      .flags = kChanges,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterReplicate>,
      .usage = "node-id",
      .summary = "Make this node the replica of another."},
     {.name = "RESET",
      .arity = -2,
      .flags = kLooksAsAdmin | kNoScript,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterReset>,
      .complexity = "O(N) where N is the number of known nodes. The command may execute a "
                    "FLUSHALL as a side effect.",
      .usage = "hard_soft=[HARD | SOFT]",

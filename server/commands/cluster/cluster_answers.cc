@@ -14,6 +14,7 @@
 #include "protocol/text/concat.h"
 #include "server/cluster/cluster_state.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/peers/map_exchange.h"
 #include "server/replication/replicas.h"
 #include "storage/hashing/key_slot.h"
 
@@ -139,16 +140,19 @@ void ClusterShards(CommandCall& call) {
 
 namespace {
 
-// <id> <host:port@0[,name]> <flags> <master> 0 0 <epoch> connected <slots …>. There is no bus, so
-// its port is 0 and nothing is measured by it.
-std::string NodeLine(const ClusterState& cluster, size_t node, const ClusterState::Line& line) {
+// <id> <host:port@0[,name]> <flags> <master> 0 0 <epoch> <link> <slots …>. There is no bus, so its
+// port is 0 and nothing is measured by it; a link is down if the map could not be told.
+std::string NodeLine(const CommandCall& call, size_t node, const ClusterState::Line& line) {
+  const ClusterState& cluster = call.part<ClusterState>();
+  const bool is_reachable = call.part<MapExchange>().IsReachable(cluster.map().nodes()[node].id);
   const std::string name = cluster.NameOf(node);
   const bool leads = line.leader == node;
   std::string text = Concat(cluster.map().nodes()[node].id, " ", cluster.HostOf(node), ":",
                             cluster.PortOf(node), "@0", name.empty() ? "" : ",", name,
                             node == cluster.me() ? " myself," : " ", leads ? "master -" : "slave ");
   if (!leads) text += cluster.map().nodes()[line.leader].id;
-  ConcatTo(text, " 0 0 ", cluster.map().epoch(), " connected");
+  ConcatTo(text, " 0 0 ", cluster.map().nodes()[line.leader].epoch,
+           is_reachable ? " connected" : " disconnected");
   if (!leads) return text;
   for (const auto& [first, last] : line.ranges) {
     ConcatTo(text, " ", first);
@@ -164,7 +168,7 @@ void ClusterNodes(CommandCall& call) {
   const std::vector<ClusterState::Line> lines = cluster.Lines();
   std::string text;
   for (size_t node = 0; node < lines.size(); ++node) {
-    ConcatTo(text, NodeLine(cluster, node, lines[cluster.LineOf(node)]), "\n");
+    ConcatTo(text, NodeLine(call, node, lines[cluster.LineOf(node)]), "\n");
   }
   call.reply.Verbatim(text, "txt");
 }
@@ -191,7 +195,7 @@ void ClusterReplicas(CommandCall& call) {
   const std::vector<ClusterState::Line> lines = cluster.Lines();
   const ClusterState::Line& line = lines[cluster.LineOf(*node)];
   call.reply.Array(line.followers.size());
-  for (const size_t follower : line.followers) call.reply.Bulk(NodeLine(cluster, follower, line));
+  for (const size_t follower : line.followers) call.reply.Bulk(NodeLine(call, follower, line));
 }
 
 void ClusterMyId(CommandCall& call) { call.reply.Bulk(ClusterOf(call).own().id); }
@@ -205,6 +209,22 @@ void ClusterFailureReports(CommandCall& call) {
 }
 
 // --- CLUSTER INFO
+
+namespace {
+
+// Whose map is another one, as far as is known; the first few.
+std::string DifferingNames(const CommandCall& call) {
+  constexpr size_t kNamed = 16;
+  std::string names;
+  size_t count = 0;
+  call.part<MapExchange>().ForEachThatDiffers([&](const ClusterNode& node) {
+    if (++count <= kNamed) ConcatTo(names, names.empty() ? "" : ",", AddressText(node));
+  });
+  if (count > kNamed) ConcatTo(names, " and ", count - kNamed, " more");
+  return names;
+}
+
+}  // namespace
 
 // Slots are of the map; what Redis counts of its bus is 0.
 void ClusterInfo(CommandCall& call) {
@@ -220,10 +240,10 @@ void ClusterInfo(CommandCall& call) {
              cluster.map().nodes().size(),
              "\r\ncluster_size:", std::max<std::ptrdiff_t>(masters_with_slots, 1),
              "\r\ncluster_current_epoch:", cluster.map().epoch(),
-             "\r\ncluster_my_epoch:", cluster.map().epoch(),
+             "\r\ncluster_my_epoch:", cluster.map().nodes()[cluster.LeaderOf(cluster.me())].epoch,
              "\r\ncluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n"
              "total_cluster_links_buffer_limit_exceeded:0\r\ncluster_map_digest:",
-             cluster.Digest(), "\r\n"),
+             cluster.Digest(), "\r\ncluster_map_differs:", DifferingNames(call), "\r\n"),
       "txt");
 }
 

@@ -9,7 +9,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/cluster/cluster_state.h"
-#include "server/engine/map_changes.h"
+#include "server/peers/map_changes.h"
 
 namespace sluice {
 namespace {
@@ -64,6 +64,12 @@ std::vector<SlotRange> RangesNamed(CommandCall& call) {
   return ranges;
 }
 
+// Others are to hear of it; alone a server is as Redis, which keeps its epoch.
+void ChangeOwnLine(CommandCall& call, SlotMapBuilder& builder) {
+  if (builder.map().nodes().size() > 1) builder.Renew(StateOf(call).me());
+  Answer(call, ChangesOf(call).Change(builder.Finish()));
+}
+
 // Gives them to this server, or takes them from whoever has them.
 void ChangeSlots(CommandCall& call, const std::vector<SlotRange>& ranges, bool gives) {
   if (ranges.empty()) return;
@@ -89,13 +95,7 @@ void ChangeSlots(CommandCall& call, const std::vector<SlotRange>& ranges, bool g
       return Answer(call, fault);
     }
   }
-  Answer(call, ChangesOf(call).Change(builder.Finish()));
-}
-
-void SetEpoch(CommandCall& call, uint64_t epoch) {
-  SlotMapBuilder builder(StateOf(call).map());
-  const Fault fault = builder.SetEpoch(epoch);
-  Answer(call, fault ? fault : ChangesOf(call).Change(builder.Finish()));
+  ChangeOwnLine(call, builder);
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void ClusterFlushSlots(CommandCall& call) {
     return call.reply.Error("ERR DB must be empty to perform CLUSTER FLUSHSLOTS.");
   SlotMapBuilder builder(cluster.map());
   for (const SlotRange& range : cluster.map().RangesOf(cluster.me())) builder.Take(range);
-  Answer(call, ChangesOf(call).Change(builder.Finish()));
+  ChangeOwnLine(call, builder);
 }
 
 // Only a server that knows no other and has none yet gets one.
@@ -129,17 +129,21 @@ void ClusterSetConfigEpoch(CommandCall& call) {
         "ERR The user can assign a config epoch only when the node does not know any other node.");
   }
   if (map.epoch() != 0) return call.reply.Error("ERR Node config epoch is already non-zero");
-  SetEpoch(call, static_cast<uint64_t>(*epoch));
+  SlotMapBuilder builder(map);
+  const Fault fault = builder.SetLineEpoch(StateOf(call).me(), static_cast<uint64_t>(*epoch));
+  Answer(call, fault ? fault : ChangesOf(call).Change(builder.Finish()));
 }
 
-// One that has an epoch of its own keeps it.
+// A line that is the newest stays as it is.
 void ClusterBumpEpoch(CommandCall& call) {
   ClusterState& cluster = StateOf(call);
-  if (cluster.map().epoch() != 0) return call.reply.Status(Concat("STILL ", cluster.map().epoch()));
+  const uint64_t epoch = cluster.own().epoch;
+  if (epoch != 0 && epoch == cluster.map().epoch())
+    return call.reply.Status(Concat("STILL ", epoch));
   SlotMapBuilder builder(cluster.map());
-  Fault fault = builder.SetEpoch(1);
-  if (!fault) fault = ChangesOf(call).Change(builder.Finish());
-  fault ? Answer(call, fault) : call.reply.Status("BUMPED 1");
+  builder.Renew(cluster.me());
+  const Fault fault = ChangesOf(call).Change(builder.Finish());
+  fault ? Answer(call, fault) : call.reply.Status(Concat("BUMPED ", cluster.own().epoch));
 }
 
 void ClusterSaveConfig(CommandCall& call) {

@@ -140,6 +140,28 @@ const ActingRow kActing[] = {
        EXPECT_THAT(server.Text("CLUSTER SLOTS"), HasSubstr("[\"here.example\", :7009"));
      },
      {{"cluster-enabled", "yes"}}},
+    {{"cluster-allow-replica-migration"},
+     [](Running& server) {
+       // Another server has the one slot of this one: it is followed, or not.
+       const std::string other(40, 'e');
+       const auto lose_slot = [&](int epoch) {
+         server.Text("CLUSTER ADDSLOTS 1");
+         server.client.Run({"CLUSTER", "MAP", "PUT",
+                            Concat("epoch ", epoch, "\n1 10.0.0.9:1 ", other, "\nme ", other),
+                            "MEET"});
+         server.engine.AdvanceTime(2000);
+       };
+       server.Set("cluster-announce-ip", "10.0.0.8");
+       server.Set("cluster-allow-replica-migration", "no");
+       lose_slot(10);
+       EXPECT_THAT(server.Text("ROLE"), HasSubstr("master"));
+       server.client.Run({"CLUSTER", "MAP", "PUT",
+                          Concat("epoch 20\nserver 10.0.0.9:1 ", other, "\nme ", other)});
+       server.Set("cluster-allow-replica-migration", "yes");
+       lose_slot(30);
+       EXPECT_THAT(server.Text("ROLE"), HasSubstr("\"10.0.0.9\", :1"));
+     },
+     {{"cluster-enabled", "yes"}}},
     {{"acllog-max-len"},
      [](Running& server) {
        for (int i = 0; i < 5; ++i)

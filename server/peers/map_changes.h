@@ -3,6 +3,9 @@
 // end, and so do the keys.
 #pragma once
 
+#include <cstddef>
+#include <utility>
+
 #include "server/clients/clients.h"
 #include "server/clients/host.h"
 #include "server/cluster/cluster_state.h"
@@ -10,6 +13,13 @@
 #include "server/waiting/blocked_clients.h"
 
 namespace sluice {
+
+// Hears of each new map, in the command or between two.
+class MapListener {
+ public:
+  virtual ~MapListener() = default;
+  virtual void MapChanged() = 0;
+};
 
 class MapChanges {
  public:
@@ -21,16 +31,20 @@ class MapChanges {
     SlotGate& slots;
   };
   explicit MapChanges(const Uses& uses) : on_(uses) {}
+  void set_listener(MapListener& listener) { listener_ = &listener; }
 
   // The file again (CLUSTER MAP LOAD, SIGHUP). After a fault the old map stays. Both are logged.
   Fault Load();
-  // The map that a CLUSTER command makes of it.
-  Fault Change(SlotMap map);
+  // A map that a command or another server makes of it. `me`: this server in it.
+  Fault Change(SlotMap map, size_t me);
+  // One of the same servers, in the same order.
+  Fault Change(SlotMap map) { return Change(std::move(map), on_.cluster.me()); }
 
  private:
-  void SendWaitersAway();
+  void Changed();
 
   const Uses on_;
+  MapListener* listener_ = nullptr;
 };
 
 }  // namespace sluice

@@ -1,5 +1,5 @@
 // See map_changes.h.
-#include "server/engine/map_changes.h"
+#include "server/peers/map_changes.h"
 
 #include <string>
 #include <utility>
@@ -19,17 +19,18 @@ Fault MapChanges::Load() {
   }
   on_.host.Log(LogLevel::kNotice, Concat("the map of the cluster is that of epoch ",
                                          on_.cluster.map().epoch(), ", ", on_.cluster.Digest()));
-  SendWaitersAway();
+  Changed();
   return fault;
 }
 
-Fault MapChanges::Change(SlotMap map) {
-  Fault fault = on_.cluster.Change(std::move(map));
-  if (!fault) SendWaitersAway();
+Fault MapChanges::Change(SlotMap map, size_t me) {
+  Fault fault = on_.cluster.Change(std::move(map), me);
+  if (!fault) Changed();
   return fault;
 }
 
-void MapChanges::SendWaitersAway() {
+// Waiters are sent away first: a listener may change the map once more.
+void MapChanges::Changed() {
   std::vector<Session*> blocked;
   on_.clients.ForEach([&blocked](Session& session) {
     if (session.blocked) blocked.push_back(&session);
@@ -38,6 +39,7 @@ void MapChanges::SendWaitersAway() {
     const std::string refusal = on_.slots.Ask(*session, BlockedCallOf(*session)->request.request());
     if (!refusal.empty()) on_.blocked_clients.Refuse(*session, refusal);
   }
+  if (listener_) listener_->MapChanged();
 }
 
 }  // namespace sluice
