@@ -108,9 +108,13 @@ Fault ClusterState::BeAlone() {
   return {};
 }
 
-void ClusterState::Take(MapFile file) {
-  map_ = std::move(file.map);
-  me_ = *file.me;
+void ClusterState::Take(MapFile file) { Take(std::move(file.map), *file.me); }
+
+void ClusterState::Take(SlotMap map, size_t me) {
+  map_ = std::move(map);
+  me_ = me;
+  ++maps_;
+  leaders_.clear();
 }
 
 // --- which is this server
@@ -151,7 +155,10 @@ std::optional<size_t> ClusterState::FindMe(const SlotMap& map, Fault& fault) con
 
 size_t ClusterState::LeaderOf(size_t node) const {
   const size_t line = LineOf(node);
-  if (line != LineOf(me_)) return line;
+  if (line != LineOf(me_)) {
+    const auto told = leaders_.find(line);
+    return told == leaders_.end() ? line : told->second;
+  }
   if (!follows_.is_on) return me_;
   const auto& [host, port] = config_.settings().replicaof;
   const std::optional<size_t> followed = map_.FindAddress(host, static_cast<uint16_t>(port));
@@ -221,8 +228,7 @@ Fault ClusterState::Change(SlotMap map, size_t me) {
   const int fault = config_.disk().Replace(path, MapFileText({map, me}));
   if (fault != 0)
     return Concat("the map is not changed: '", path, "' cannot be written: ", std::strerror(fault));
-  map_ = std::move(map);
-  me_ = me;
+  Take(std::move(map), me);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,6 +57,10 @@ class ClusterState {
   // The node that leads the line of that node at present. O(nodes) where this server follows.
   size_t LeaderOf(size_t node) const;
   bool Leads(size_t node) const { return LeaderOf(node) == node; }
+  // It leads its line, which is not this server's own, until there is another map.
+  void SetLeader(size_t node) { leaders_[LineOf(node)] = node; }
+  // How many maps there have been.
+  uint64_t maps() const { return maps_; }
 
   struct Line {
     size_t leader = 0;
@@ -91,6 +96,7 @@ class ClusterState {
   Fault BeAlone();
   void TellOwnAddress(SlotMap& map, size_t me) const;
   void Take(MapFile file);
+  void Take(SlotMap map, size_t me);
   std::optional<size_t> FindMe(const SlotMap& map, Fault& fault) const;
   bool IsOwnHost(const std::string& host) const;
 
@@ -100,6 +106,8 @@ class ClusterState {
   const std::string& own_id_;
   SlotMap map_;
   size_t me_ = 0;
+  uint64_t maps_ = 0;
+  std::map<size_t, size_t> leaders_;  // of other lines, by their masters, where they are not these
 };
 
 }  // namespace sluice

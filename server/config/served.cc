@@ -139,6 +139,9 @@ constexpr Option kServedOptions[] = {
            "file of the slots and servers of the cluster, the same on all; empty: the CLUSTER "
            "commands make it")
         .OwnImmutable(),
+    Served("cluster-map-follow", &S::cluster_map_follow, kYesNo,
+           "whether servers of the map's other lines are asked once a second which of them leads")
+        .Own(),
     Served("cluster-me", &S::cluster_me, kAnyText,
            "which server of the map this one is, host:port or id; empty: the one with its port")
         .OwnImmutable(),

@@ -72,7 +72,8 @@ struct Settings {
   uint64_t ready_log_lag_max = 64 * 1024 * 1024;
   // cluster
   bool cluster_enabled = false;
-  std::string cluster_map;                         // the operator's file; "": none
+  std::string cluster_map;  // the operator's file; "": none
+  bool cluster_map_follow = false;
   std::string cluster_me;                          // which server of it this is: id or host:port
   std::string cluster_config_file = "nodes.conf";  // this server's own file
   std::string cluster_announce_ip;                 // "": as in the map

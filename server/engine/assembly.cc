@@ -171,6 +171,7 @@ void Assembly::EverySecond() {
   following.EverySecond();
   own_line.EverySecond();
   map_exchange.EverySecond();
+  line_leaders.EverySecond();
   failover.Look();
   ArmEverySecond(1000);
 }
@@ -208,6 +209,7 @@ void Assembly::TimeShifted(int64_t ms) {
   following.TimeShifted(ms);
   own_line.TimeShifted(ms);
   map_exchange.TimeShifted(ms);
+  line_leaders.TimeShifted(ms);
   failover.TimeShifted(ms);
   graceful_end.TimeShifted(ms);
   defragmenter.TimeShifted(ms);

@@ -61,6 +61,7 @@
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/command_counts.h"
+#include "server/peers/line_leaders.h"
 #include "server/peers/map_changes.h"
 #include "server/peers/map_exchange.h"
 #include "server/peers/own_line.h"
@@ -173,6 +174,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Following following{ForFollowing()};
   MapExchange map_exchange{{host, cluster, map_changes, ForPeers()}};
   OwnLine own_line{ForOwnLine()};
+  LineLeaders line_leaders{{host, config, cluster, ForPeers()}};
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};
   PromotionWatch promotion_watch{{host, clock, replicas, snapshots}};

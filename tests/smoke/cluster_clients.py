@@ -22,7 +22,8 @@ SLOTS = 16384
 class Cluster:
     """pairs[n]: a master and its replica, which follows it."""
 
-    def __init__(self, pairs=PAIRS):
+    def __init__(self, *options, pairs=PAIRS):
+        self.options = options
         self.folder = tempfile.TemporaryDirectory(prefix="sluice-test-")
         self.map = pathlib.Path(self.folder.name) / "cluster.map"
         self.servers = []
@@ -46,7 +47,7 @@ class Cluster:
     def server(self, port, *options):
         words = ("--cluster-enabled", "yes", "--cluster-map", self.map, "--cluster-me", f"127.0.0.1:{port}",
                  "--port", port, "--repl-diskless-sync-delay", "0")
-        server = Server(Chosen.program, words + options)
+        server = Server(Chosen.program, words + self.options + options)
         server.port = port
         self.servers.append(server)
         return server
@@ -136,6 +137,28 @@ def test_a_promoted_replica_leads_its_line():
         assert own[2] == "myself,master" and own[8] == f"0-{SLOTS // PAIRS - 1}", own
         old = next(line for line in nodes if f":{cluster.ports[0][0]}@" in line).split()
         assert old[2] == "slave" and old[3] == own[0], old
+
+
+def test_others_learn_who_leads():
+    """A Sentinel's part is played by hand: the master dies, and the replica is promoted."""
+    with Cluster("--cluster-map-follow", "yes") as cluster:
+        (master, replica), other = cluster.pairs[0], connection(cluster.pairs[1][0])
+        moved = "MOVED 3300 127.0.0.1:%d"
+        assert other.call("GET", "{b}x")[1].decode() == moved % cluster.ports[0][0]
+        master.process.send_signal(signal.SIGKILL)
+        master.process.wait()
+        assert connection(replica).call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
+        until(lambda: other.call("GET", "{b}x")[1].decode() == moved % cluster.ports[0][1], "the other pair knows")
+        first = other.call("CLUSTER", "SLOTS")[1][0][1]
+        assert first[2][1][1] == (":", b"%d" % cluster.ports[0][1]), first
+        # It comes back, and thinks that it leads: until it is told otherwise nobody believes it.
+        master.start()
+        assert other.call("GET", "{b}x")[1].decode() == moved % cluster.ports[0][1]
+        assert connection(master).call("REPLICAOF", "127.0.0.1", cluster.ports[0][1]) == ("+", b"OK")
+        until(lambda: info(connection(master), "replication")[b"master_link_status"] == b"up", "it follows")
+        assert connection(master).call("FAILOVER") == ("-", b"ERR FAILOVER is not valid when server is a replica.")
+        assert connection(replica).call("FAILOVER") == ("+", b"OK")
+        until(lambda: other.call("GET", "{b}x")[1].decode() == moved % cluster.ports[0][0], "it is handed back")
 
 
 def test_a_new_map_is_read():

@@ -493,6 +493,7 @@ const ActingRow kActing[] = {
 const std::map<std::string_view, std::string_view> kShownElsewhere = {
     {"port", "tests/smoke/started.py"},
     {"dir", "tests/smoke/snapshots.py"},
+    {"cluster-map-follow", "tests/unit/server/peers/line_leaders_test.cc"},
     {"maxclients", "tests/smoke/connections.py"},
     {"maxclients-per-ip", "tests/smoke/connections.py"},
     {"protected-mode", "tests/smoke/connections.py"},
