@@ -28,7 +28,7 @@ from .loading import DrainsLoading, LargeValuesOf, Loading, SnapshotOf, TurnsOf
 from .log import EVERYSEC, AlwaysSynced, FastSync, SlowSync
 from .snapshots import Saving
 from .memory import (BytesPerConnection, BytesPerElement, BytesPerKey, BytesPerLimiter,
-                     BytesPerLock, BytesPerScript)
+                     BytesPerLock, BytesPerRequestId, BytesPerScript)
 from .monitoring import OpenPage, Scrape
 from .publish import Publish
 from .replicas import Followed, FullSync, SlowReplica, StreamBytes
@@ -154,6 +154,7 @@ CASES = [
     *(BytesPerLimiter(f"bytes-per-limiter-{name}", limit, keys=1_000_000, bar=96)
       for name, limit in LIMITERS.items()),
     BytesPerLimiter("bytes-per-limiter-log", "LOG 1000 3600000", keys=1_000_000, bar=150),
+    BytesPerRequestId("bytes-per-request-id", ids=1_500_000, bar=64),
     BytesPerLimiter("bytes-per-bucket-3", "3600", keys=1_000_000, bar=120,
                     command="LBUCKET.COUNT", times=3),
     BytesPerLock("bytes-per-lock", "LEASE 3600000", locks=1_000_000, bar=250),

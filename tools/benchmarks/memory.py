@@ -58,6 +58,27 @@ class BytesPerLimiter:
 
 
 @dataclass(frozen=True)
+class BytesPerRequestId:
+    """What a remembered request of LIMIT.TAKE costs beside its ID, which is as long as a UUID."""
+    name: str
+    ids: int
+    bar: float
+
+    def run(self, bench):
+        ids = bench.scaled(self.ids)
+        bench.progress(f"{self.name}: {ids:,} ids")
+        take = ["LIMIT.TAKE", "hot", "WINDOW", "1000000000", "3600000"]
+        with server(bench.binary("sluice")) as target:
+            target.client.call("CONFIG", "SET", "request-id-memory-max", "1gb")
+            target.client.call(*take)
+            before = target.resident_bytes()
+            target.client.pipeline(encode([*take, "ID", f"{number:036}"]) for number in range(ids))
+            time.sleep(SETTLE_SECONDS)
+            cost = (target.resident_bytes() - before) / ids - 36
+        yield Row(self.name, "bytes", cost, bar=self.bar, absolute=True)
+
+
+@dataclass(frozen=True)
 class BytesPerLock:
     """Held locks, with names of 16 bytes and owners of 36, beside what Redis has for one: SET NX PX. In
     resident memory, which the bar is for, and as INFO counts it."""
