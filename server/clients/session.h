@@ -59,6 +59,8 @@ enum SessionCondition : uint16_t {
   kMonitor = 1u << 5,     // is shown all commands; as Redis has it, may not touch keys
   kRestricted = 1u << 6,  // its user may not do everything
   kReplicates = 1u << 7,  // a replica: it is sent the stream, and may not touch keys either
+  kAsks = 1u << 8,        // ASKING was its last command, or the one before that
+  kAsked = 1u << 9,       // the command that it was about has come
 };
 
 // What is at the other end. Most are clients. A replica is sent the stream; a master link, which

@@ -22,6 +22,17 @@ bool IsAddress(std::string_view host) {
   return host.find(':') != host.npos || host.find_first_not_of("0123456789.") == host.npos;
 }
 
+// A slot goes to another while it is this server's, and comes from there while it is not.
+SlotMoves MovesThatStand(SlotMoves moves, const SlotMap& map, size_t me) {
+  std::erase_if(moves.to, [&](const auto& move) {
+    return !map.IsOwner(me, move.first) || !map.FindId(move.second);
+  });
+  std::erase_if(moves.from, [&](const auto& move) {
+    return map.IsOwner(me, move.first) || !map.FindId(move.second);
+  });
+  return moves;
+}
+
 }  // namespace
 
 // --- the map
@@ -76,6 +87,7 @@ Fault ClusterState::ReadOwnMap() {
   if (!file.me)
     return Concat("cluster-config-file '", path, "' does not say which of its servers is this one");
   TellOwnAddress(file.map, *file.me);
+  moves_ = std::move(file.moves);
   Take(std::move(file));
   return {};
 }
@@ -115,6 +127,7 @@ void ClusterState::Take(SlotMap map, size_t me) {
   me_ = me;
   ++maps_;
   leaders_.clear();
+  moves_ = MovesThatStand(std::move(moves_), map_, me_);
 }
 
 // --- which is this server
@@ -222,13 +235,25 @@ Fault ClusterState::WhyFixed() const {
   return Concat("the map is cluster-map's, '", path, "': change the file, then CLUSTER MAP LOAD");
 }
 
+Fault ClusterState::Write(const SlotMap& map, size_t me, const SlotMoves& moves) const {
+  const std::string& path = config_.settings().cluster_config_file;
+  const int fault = config_.disk().Replace(path, MapFileText({map, me, moves}));
+  if (fault == 0) return {};
+  return Concat("the map is not changed: '", path, "' cannot be written: ", std::strerror(fault));
+}
+
 Fault ClusterState::Change(SlotMap map, size_t me) {
   if (Fault fault = WhyFixed()) return fault;
-  const std::string& path = config_.settings().cluster_config_file;
-  const int fault = config_.disk().Replace(path, MapFileText({map, me}));
-  if (fault != 0)
-    return Concat("the map is not changed: '", path, "' cannot be written: ", std::strerror(fault));
+  if (Fault fault = Write(map, me, MovesThatStand(moves_, map, me))) return fault;
   Take(std::move(map), me);
+  return {};
+}
+
+Fault ClusterState::SetMoves(SlotMoves moves) {
+  if (Fault fault = WhyFixed()) return fault;
+  moves = MovesThatStand(std::move(moves), map_, me_);
+  if (Fault fault = Write(map_, me_, moves)) return fault;
+  moves_ = std::move(moves);
   return {};
 }
 

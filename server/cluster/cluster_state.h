@@ -50,7 +50,7 @@ class ClusterState {
   size_t LineOf(size_t node) const { return map_.MasterOf(node); }
   // A master's own slots while all is well; false says nothing.
   bool ServesPlainly(KeySlot slot) const {
-    return !follows_.is_on && is_up() && map_.IsOwner(LineOf(me_), slot);
+    return moves_.to.empty() && !follows_.is_on && is_up() && map_.IsOwner(LineOf(me_), slot);
   }
   bool IsOfOwnLine(size_t node) const { return LineOf(node) == LineOf(me_); }
   bool follows() const { return follows_.is_on; }
@@ -87,6 +87,10 @@ class ClusterState {
   Fault Change(SlotMap map, size_t me);
   // The port by which this server says that others reach it, where no file of the operator does.
   uint16_t OwnPort() const;
+  // Slots of this server that are on their way. They are written as the map is; those that make no
+  // sense any more with a map (the slot is there) are left out.
+  const SlotMoves& moves() const { return moves_; }
+  Fault SetMoves(SlotMoves moves);
   // Why they may not change it; empty: they may.
   Fault WhyFixed() const;
 
@@ -97,6 +101,7 @@ class ClusterState {
   void TellOwnAddress(SlotMap& map, size_t me) const;
   void Take(MapFile file);
   void Take(SlotMap map, size_t me);
+  Fault Write(const SlotMap& map, size_t me, const SlotMoves& moves) const;
   std::optional<size_t> FindMe(const SlotMap& map, Fault& fault) const;
   bool IsOwnHost(const std::string& host) const;
 
@@ -107,6 +112,7 @@ class ClusterState {
   SlotMap map_;
   size_t me_ = 0;
   uint64_t maps_ = 0;
+  SlotMoves moves_;
   std::map<size_t, size_t> leaders_;  // of other lines, by their masters, where they are not these
 };
 

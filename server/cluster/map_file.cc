@@ -92,7 +92,7 @@ class MapReader {
       const Fault fault = has_epoch_[node] ? Fault() : builder_.SetLineEpoch(node, epoch);
       assert(!fault);
     }
-    return {builder_.Finish(), me_};
+    return {builder_.Finish(), me_, std::move(moves_)};
   }
 
  private:
@@ -107,6 +107,7 @@ class MapReader {
   }
   Fault ReadLine(std::string_view line);
   Fault ReadServer(std::string_view line);
+  Fault ReadMove(std::string_view line, std::map<KeySlot, std::string>& moves);
   Fault ReadNode(std::string_view& line, size_t& node, std::string_view* behind = nullptr);
   Fault ReadLineEpoch(std::string_view word, size_t node);
   Fault ReadNodeOfRedis(std::string_view id, std::string_view line);
@@ -120,6 +121,7 @@ class MapReader {
   std::vector<Following> followings_;
   std::vector<bool> has_epoch_;  // nodes, by their numbers
   std::string_view me_name_;
+  SlotMoves moves_;
   std::optional<size_t> me_;
 };
 
@@ -139,6 +141,8 @@ Fault MapReader::ReadLine(std::string_view line) {
     return {};
   }
   if (first == "server") return ReadServer(line);
+  if (first == "migrating") return ReadMove(line, moves_.to);
+  if (first == "importing") return ReadMove(line, moves_.from);
   size_t node = 0;
   if (first == "replica-of") {
     const std::string_view master = NextWord(line);
@@ -160,6 +164,16 @@ Fault MapReader::ReadServer(std::string_view line) {
   std::string_view epoch;
   if (const Fault fault = ReadNode(line, node, &epoch)) return fault;
   return epoch.empty() ? Fault() : ReadLineEpoch(epoch, node);
+}
+
+// <slot> <id>
+Fault MapReader::ReadMove(std::string_view line, std::map<KeySlot, std::string>& moves) {
+  const std::optional<int64_t> slot = NumberUpTo(NextWord(line), kKeySlots - 1);
+  const std::string_view id = NextWord(line);
+  if (!slot || !IsNodeId(id) || !NextWord(line).empty())
+    return "a slot on its way is: migrating (or importing), the slot, an id";
+  moves[static_cast<KeySlot>(*slot)] = id;
+  return {};
 }
 
 Fault MapReader::ReadLineEpoch(std::string_view word, size_t node) {
@@ -284,6 +298,8 @@ std::string MapFileText(const MapFile& file) {
   std::string text = Concat("epoch ", file.map.epoch(), "\n");
   for (const std::string& line : LinesOf(file.map)) ConcatTo(text, line, "\n");
   if (file.me) ConcatTo(text, "me ", file.map.nodes()[*file.me].id, "\n");
+  for (const auto& [slot, id] : file.moves.to) ConcatTo(text, "migrating ", slot, " ", id, "\n");
+  for (const auto& [slot, id] : file.moves.from) ConcatTo(text, "importing ", slot, " ", id, "\n");
   return text;
 }
 

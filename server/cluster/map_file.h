@@ -13,7 +13,8 @@
 // id, the server's is made of its address. A replica names its master by id or by address. `server`
 // names one that may have no slots, and the epoch of its line, where that is not the map's. A line
 // that begins with # is a comment; IPv6 addresses stand in brackets. `me`, by id or address, is in
-// a file of one server alone. Redis's nodes.conf is read too: its servers, roles, slots and epochs;
+// a file of one server alone, and so are its slots that are on their way (`migrating 5 <id>`,
+// `importing 5 <id>`). Redis's nodes.conf is read too: its servers, roles, slots and epochs;
 // slots that it is about to move stay where they are.
 #pragma once
 
@@ -30,6 +31,7 @@ namespace sluice {
 struct MapFile {
   SlotMap map;
   std::optional<size_t> me = std::nullopt;  // a node of it
+  SlotMoves moves = {};                     // its own
 };
 
 struct MapRules {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,6 +25,14 @@ struct SlotRange {
   KeySlot first;
   KeySlot last;  // itself included
   bool operator==(const SlotRange&) const = default;
+};
+
+// Slots of one server that are on their way: to which server, or from which, by its id. While it is
+// so some keys are here and others there (SlotGate).
+struct SlotMoves {
+  std::map<KeySlot, std::string> to;
+  std::map<KeySlot, std::string> from;
+  bool operator==(const SlotMoves&) const = default;
 };
 
 struct ClusterNode {

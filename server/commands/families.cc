@@ -30,6 +30,7 @@ std::span<const CommandFamily> AllFamilies() {
       DatabasesFamily(),
       DebugFamily(),
       DumpFamily(),
+      MigrateFamily(),
       ExpiryFamily(),
       FencedFamily(),
       FunctionsFamily(),
@@ -121,8 +122,7 @@ namespace {
 
 // Commands of Redis 7.0 that are not there. Files that harden a server rename them away, and a
 // command that is not there is as good as renamed.
-constexpr std::string_view kNotServed[] = {"failover", "migrate",        "psync",
-                                           "replconf", "restore-asking", "sync"};
+constexpr std::string_view kNotServed[] = {"failover", "psync", "replconf", "sync"};
 
 // Renames what the lines name, and returns a sentence for each that it cannot.
 std::vector<std::string> RenameAll(CommandTable& table,

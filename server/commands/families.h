@@ -31,6 +31,7 @@ CommandFamily CountersFamily();
 CommandFamily DatabasesFamily();
 CommandFamily DebugFamily();
 CommandFamily DumpFamily();
+CommandFamily MigrateFamily();
 CommandFamily ExpiryFamily();
 CommandFamily FencedFamily();
 CommandFamily FunctionsFamily();

@@ -198,10 +198,19 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
   return RequestOutcome::kDone;
 }
 
+// ASKING is about the one command behind it.
+void Dispatcher::NoteAsking(Session& session) {
+  const bool is_over = (session.conditions & kAsked) != 0;
+  session.conditions &= static_cast<uint16_t>(~(kAsks | kAsked));
+  if (!is_over) session.conditions |= kAsks | kAsked;
+}
+
 // Asks all that stands between the check of the words and Run, in Redis's order: gates, pause,
 // snapshot, queue. Nothing: it runs now.
 std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Request& request) {
   const uint32_t row_flags = request.command.spec->flags;
+  if (session.conditions & kAsks) [[unlikely]]
+    NoteAsking(session);
   if (const std::string refusal = Refusal(session, request); !refusal.empty()) {
     Reject(session, &request.command, refusal, /*as_given=*/IsOfSlots(refusal));
     return RequestOutcome::kDone;
@@ -211,12 +220,14 @@ std::optional<RequestOutcome> Dispatcher::StopAtGates(Session& session, const Re
   if (on_.pause.is_on() && session.kind != SessionKind::kReplica &&
       on_.pause.Holds(FlagsOf(request), transaction_writes)) {
     on_.pause.Hold(session);
+    session.conditions &= static_cast<uint16_t>(~kAsked);
     session.keeps_caching = true;  // CLIENT CACHING is for when it runs
     return RequestOutcome::kHeld;
   }
   if (on_.flags.Raised(SlowPathFlags::kSaving) &&
       on_.snapshot_barrier.Holds(session, request, FlagsOf(request))) {
     on_.snapshot_barrier.Hold(session);
+    session.conditions &= static_cast<uint16_t>(~kAsked);
     session.keeps_caching = true;
     return RequestOutcome::kHeld;
   }

@@ -125,6 +125,7 @@ class Dispatcher {
   // Run, inside its caller: the way of every request.
   void RunHere(Session& session, const Request& request, ReplySink& reply,
                const HashedKey& first_key);
+  static void NoteAsking(Session& session);
   std::optional<RequestOutcome> StopAtGates(Session& session, const Request& request);
   bool IsHooked() const { return on_.flags.Raised(SlowPathFlags::kHooked); }
   RequestOutcome ShowToHook(Session& session, const RequestHook::Arrival& arrival,

@@ -26,7 +26,7 @@ class Pause {
  public:
   enum class Mode : uint8_t { kNone, kWrite, kAll };
   // Why the server itself holds writes back, as bits.
-  enum class Cause : uint8_t { kEnd = 1, kFailover = 2 };
+  enum class Cause : uint8_t { kEnd = 1, kFailover = 2, kMigration = 4 };
 
   Pause(Clients& clients, Standstill& standstill, TimerTasks& timers, const TurnClock& clock,
         SlowPathFlags& flags);

@@ -9,7 +9,8 @@ namespace sluice {
 
 bool IsOfSlots(std::string_view refusal) {
   return refusal.starts_with("MOVED ") || refusal.starts_with("CROSSSLOT ") ||
-         refusal.starts_with("CLUSTERDOWN ");
+         refusal.starts_with("CLUSTERDOWN ") || refusal.starts_with("ASK ") ||
+         refusal.starts_with("TRYAGAIN ");
 }
 
 namespace {
@@ -21,14 +22,31 @@ bool IsOfShards(const Command& command) {
 
 }  // namespace
 
+SlotGate::Move SlotGate::MoveOf(KeySlot slot) const {
+  const SlotMoves& moves = cluster_.moves();
+  if (moves.to.contains(slot)) return Move::kOut;
+  return moves.from.contains(slot) ? Move::kIn : Move::kNone;
+}
+
+// False: it is of another slot than those before.
+bool SlotGate::AddKey(std::string_view key, Demand& demand) {
+  const KeySlot slot = SlotOfKey(key);
+  if (!demand.slot.slot()) {
+    demand.first_key = key;
+    demand.move = MoveOf(slot);
+    demand.is_unserved |= cluster_.map().OwnerOf(slot) == nullptr;
+  }
+  if (!demand.slot.Add(slot)) return false;
+  demand.is_of_several |= key != demand.first_key;
+  if (demand.move == Move::kNone || demand.is_sharded_message) return true;
+  const bool is_there = keyspace_.db(0).Find(keyspace_.Hash(key), clock_.now()) != nullptr;
+  ++(is_there ? demand.there : demand.missing);
+  return true;
+}
+
 // False: they are of several slots. The keys of what is inside a request (FENCED) count.
 bool SlotGate::AddKeys(const Request& request, Demand& demand) {
-  const auto add = [&](size_t position) {
-    const KeySlot slot = SlotOfKey(request.args[position]);
-    if (!demand.slot.Add(slot)) return false;
-    demand.is_unserved |= cluster_.map().OwnerOf(slot) == nullptr;
-    return true;
-  };
+  const auto add = [&](size_t position) { return AddKey(request.args[position], demand); };
   const Command& command = request.command;
   if (command.sole_key && static_cast<size_t>(command.first_key) < request.args.size())
     return add(static_cast<size_t>(command.first_key));
@@ -54,6 +72,9 @@ SlotGate::Finding SlotGate::Find(const Session& session, const Request& request,
     const uint32_t flags = spec.request_flags ? spec.request_flags(parts_, one) : spec.flags;
     demand.writes |= (flags & kWrite) != 0;
     demand.is_sharded_message |= IsOfShards(one.command);
+    // A request alone can say that of itself: MIGRATE does.
+    demand.asks |= (flags & kAsking) != 0;
+    demand.moves_keys |= (flags & ~spec.flags & kAsking) != 0;
     return AddKeys(one, demand);
   };
   const bool executes = (request.command.spec->flags & kEndsMulti) != 0;
@@ -79,6 +100,9 @@ SlotGate::Finding SlotGate::FindOf(const Session& session, const Demand& demand)
       return Finding::kDownReadsOnly;
     }
   }
+  if (demand.move != Move::kNone) [[unlikely]] {
+    if (const std::optional<Finding> finding = FindOfMove(session, demand)) return *finding;
+  }
   const ClusterNode* const owner = cluster_.map().OwnerOf(*demand.slot.slot());
   const size_t node = cluster_.map().NumberOf(*owner);
   if (!cluster_.IsOfOwnLine(node)) return Finding::kMoved;
@@ -88,11 +112,30 @@ SlotGate::Finding SlotGate::FindOf(const Session& session, const Demand& demand)
   return cluster_.Leads(cluster_.me()) ? Finding::kHere : Finding::kMoved;
 }
 
+// Null: the slot's owner decides. It is on its way, and MIGRATE has to find its keys all the while.
+std::optional<SlotGate::Finding> SlotGate::FindOfMove(const Session& session,
+                                                      const Demand& demand) const {
+  if (demand.moves_keys) return Finding::kHere;
+  if (demand.move == Move::kOut && demand.missing > 0)
+    return demand.there > 0 ? Finding::kTryAgain : Finding::kAsk;
+  const bool asks = (session.conditions & kAsks) || demand.asks;
+  if (demand.move != Move::kIn || !asks) return std::nullopt;
+  return demand.is_of_several && demand.missing > 0 ? Finding::kTryAgain : Finding::kHere;
+}
+
+std::string SlotGate::PlaceText(size_t node) const {
+  const size_t leader = cluster_.LeaderOf(node);
+  return Concat(cluster_.EndpointOf(leader).value_or(""), ":", cluster_.PortOf(leader));
+}
+
 std::string SlotGate::MovedText(KeySlot slot) const {
   const ClusterNode* const owner = cluster_.map().OwnerOf(slot);
-  const size_t leader = cluster_.LeaderOf(cluster_.map().NumberOf(*owner));
-  return Concat("MOVED ", slot, " ", cluster_.EndpointOf(leader).value_or(""), ":",
-                cluster_.PortOf(leader));
+  return Concat("MOVED ", slot, " ", PlaceText(cluster_.map().NumberOf(*owner)));
+}
+
+std::string SlotGate::AskText(KeySlot slot) const {
+  const std::string& id = cluster_.moves().to.at(slot);
+  return Concat("ASK ", slot, " ", PlaceText(*cluster_.map().FindId(id)));
 }
 
 std::string SlotGate::Ask(const Session& session, const Request& request) {
@@ -103,6 +146,10 @@ std::string SlotGate::Ask(const Session& session, const Request& request) {
       return {};
     case Finding::kMoved:
       return MovedText(*demand.slot.slot());
+    case Finding::kAsk:
+      return AskText(*demand.slot.slot());
+    case Finding::kTryAgain:
+      return "TRYAGAIN Multiple keys request during rehashing of slot";
     case Finding::kCrossSlot:
       return "CROSSSLOT Keys in request don't hash to the same slot";
     case Finding::kDown:
@@ -128,6 +175,8 @@ std::string SlotGate::AskOfScript(const Session& caller, const Request& request,
     case Finding::kDown:
       return "ERR Script attempted to execute a command while the cluster is down";
     case Finding::kMoved:
+    case Finding::kAsk:
+    case Finding::kTryAgain:
     case Finding::kCrossSlot:
     case Finding::kUnserved:
       return "ERR Script attempted to access a non local key in a cluster node";

@@ -4,6 +4,10 @@
 //
 //   -MOVED 3999 10.0.0.2:6379   another server has them: ask there, and ask it first from now on
 //   -CROSSSLOT …                they are not all of one slot, so no server has all of them
+//   -ASK 3999 10.0.0.2:6379     the slot is on its way there, and the key may be: ask this once,
+//   and
+//                               say ASKING before
+//   -TRYAGAIN …                 some keys are here and some there
 //   -CLUSTERDOWN …              no server has them, or the slots of the cluster have gaps
 #pragma once
 
@@ -15,9 +19,11 @@
 #include "server/clients/session.h"
 #include "server/cluster/cluster_state.h"
 #include "server/config/settings.h"
+#include "server/core/turn_clock.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/command_table.h"
 #include "storage/hashing/key_slot.h"
+#include "storage/keyspace/keyspace.h"
 
 namespace sluice {
 
@@ -41,9 +47,11 @@ class SlotOfKeys {
 
 class SlotGate {
  public:
-  // `parts`: for rows whose flags hang on the request.
-  SlotGate(const Parts& parts, const Settings& settings, const ClusterState& cluster)
-      : parts_(parts), settings_(settings), cluster_(cluster) {}
+  // `parts`: for rows whose flags hang on the request. The keys are looked at while their slot is
+  // on its way.
+  SlotGate(const Parts& parts, const Settings& settings, const ClusterState& cluster,
+           Keyspace& keyspace, const TurnClock& clock)
+      : parts_(parts), settings_(settings), cluster_(cluster), keyspace_(keyspace), clock_(clock) {}
 
   bool is_on() const { return cluster_.is_on(); }
 
@@ -66,7 +74,18 @@ class SlotGate {
   std::optional<KeySlot> SlotOf(const Request& request);
 
  private:
-  enum class Finding : uint8_t { kHere, kMoved, kCrossSlot, kDown, kDownReadsOnly, kUnserved };
+  enum class Finding : uint8_t {
+    kHere,
+    kMoved,
+    kAsk,
+    kTryAgain,
+    kCrossSlot,
+    kDown,
+    kDownReadsOnly,
+    kUnserved
+  };
+  // Of a slot: this server gives it away, or is given it.
+  enum class Move : uint8_t { kNone, kOut, kIn };
 
   // Requests that are to run as one.
   struct Demand {
@@ -74,16 +93,30 @@ class SlotGate {
     bool is_unserved = false;
     bool writes = false;
     bool is_sharded_message = false;
+    bool asks = false;        // the command is as one behind ASKING
+    bool moves_keys = false;  // MIGRATE
+    Move move = Move::kNone;
+    std::string_view first_key;
+    bool is_of_several = false;  // keys, that are not the same
+    size_t missing = 0;          // of the keys of a slot on its way
+    size_t there = 0;
   };
 
+  bool AddKey(std::string_view key, Demand& demand);
   bool AddKeys(const Request& request, Demand& demand);
   Finding Find(const Session& session, const Request& request, Demand& demand);
   Finding FindOf(const Session& session, const Demand& demand) const;
+  std::optional<Finding> FindOfMove(const Session& session, const Demand& demand) const;
+  Move MoveOf(KeySlot slot) const;
   std::string MovedText(KeySlot slot) const;
+  std::string AskText(KeySlot slot) const;
+  std::string PlaceText(size_t node) const;
 
   const Parts& parts_;
   const Settings& settings_;
   const ClusterState& cluster_;
+  Keyspace& keyspace_;
+  const TurnClock& clock_;
   std::vector<KeyUse> keys_;
   std::vector<int> positions_;
 };

@@ -17,8 +17,11 @@ struct UsageSign {
   std::string_view sign;
   std::string_view name;
 };
-inline constexpr UsageSign kUsageSigns[] = {
-    {"$", "new_id"}, {"*", "auto_id"}, {"=", "equal"}, {"~", "approximately"}};
+inline constexpr UsageSign kUsageSigns[] = {{"$", "new_id"},
+                                            {"*", "auto_id"},
+                                            {"=", "equal"},
+                                            {"~", "approximately"},
+                                            {"\"\"", "empty_string"}};
 
 // The types that a value may have with it: "value:integer".
 inline constexpr std::string_view kUsageTypes[] = {"double", "integer", "key", "string"};

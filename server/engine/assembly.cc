@@ -172,6 +172,7 @@ void Assembly::EverySecond() {
   own_line.EverySecond();
   map_exchange.EverySecond();
   line_leaders.EverySecond();
+  migration.EverySecond();
   failover.Look();
   ArmEverySecond(1000);
 }
@@ -210,6 +211,7 @@ void Assembly::TimeShifted(int64_t ms) {
   own_line.TimeShifted(ms);
   map_exchange.TimeShifted(ms);
   line_leaders.TimeShifted(ms);
+  migration.TimeShifted(ms);
   failover.TimeShifted(ms);
   graceful_end.TimeShifted(ms);
   defragmenter.TimeShifted(ms);

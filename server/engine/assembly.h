@@ -64,6 +64,7 @@
 #include "server/peers/line_leaders.h"
 #include "server/peers/map_changes.h"
 #include "server/peers/map_exchange.h"
+#include "server/peers/migration.h"
 #include "server/peers/own_line.h"
 #include "server/replication/graceful_end.h"
 #include "server/replication/promotion_watch.h"
@@ -151,12 +152,12 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   ClientLines client_lines;
   AccessGate access_gate;
   ClusterState cluster{config, follow_state, flags, run_id};
-  SlotGate slot_gate{parts, config.settings(), cluster};
+  SlotGate slot_gate{parts, config.settings(), cluster, keyspace, clock};
   Dispatcher dispatcher;
   BlockedClients blocked_clients;
   TurnWaits turn_waits{clients, blocked_clients,
                        [this](const TurnNeeds& needs) { return TurnsThatHave(needs); }};
-  MapChanges map_changes{{host, clients, blocked_clients, cluster, slot_gate}};
+  MapChanges map_changes{{host, clients, blocked_clients, cluster, slot_gate, pubsub}};
   AccessControl access;
   std::string users_fault;  // of the configuration
   Waiters waiters;
@@ -174,6 +175,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Following following{ForFollowing()};
   MapExchange map_exchange{{host, cluster, map_changes, ForPeers()}};
   OwnLine own_line{ForOwnLine()};
+  Migration migration{{clients, blocked_clients, pause, ForPeers()}};
   LineLeaders line_leaders{{host, config, cluster, ForPeers()}};
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};

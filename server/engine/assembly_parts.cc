@@ -370,6 +370,7 @@ void Assembly::AddPartsOfCluster() {
   parts.Add(map_changes);
   parts.Add(map_exchange);
   parts.Add(own_line);
+  parts.Add(migration);
 }
 
 }  // namespace sluice

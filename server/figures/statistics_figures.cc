@@ -118,7 +118,7 @@ constexpr Figure kStatisticsFigures[] = {
      Names<ChannelKind::kShardChannel>},
     {"latest_fork_usec", "", "0, kept for monitors: it never forks", Zero},
     {"total_forks", "", "0, kept for monitors: it never forks", Zero},
-    {"migrate_cached_sockets", "", "0, kept for monitors: there is no MIGRATE", Zero},
+    {"migrate_cached_sockets", "", "0, kept for monitors: MIGRATE keeps no connection", Zero},
     {"slave_expires_tracked_keys", "", "0, kept for monitors: it follows no master", Zero},
     {"active_defrag_hits", "", "blocks that were moved off sparse pages of memory",
      Moved<&EntryMover::Counts::blocks>},

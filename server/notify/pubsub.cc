@@ -187,6 +187,28 @@ size_t PubSub::Publish(std::string_view channel, std::string_view payload) {
   return receivers;
 }
 
+void PubSub::EndShards(absl::FunctionRef<bool(std::string_view channel)> ends) {
+  constexpr ChannelKind kShard = ChannelKind::kShardChannel;
+  if (names(kShard) == 0) return;
+  std::vector<std::string> over;
+  ForEachName(kShard, [&](std::string_view name) {
+    if (ends(name)) over.emplace_back(name);
+  });
+  for (const std::string& name : over) {
+    while (const Channel* const channel = FindName(kShard, name)) {
+      Session& session = *channel->subscribers.front().session;
+      Unsubscribe(session, kShard, name);
+      ReplySink& push = *session.sink;
+      push.Push(3);
+      push.Bulk("sunsubscribe");
+      push.Bulk(name);
+      push.Integer(static_cast<int64_t>(SubscriptionsOf(session)->of(kShard).count));
+      clients_.ClassChanged(session);
+      clients_.QueueSend(session);
+    }
+  }
+}
+
 // Patterns do not see it.
 size_t PubSub::PublishToShard(std::string_view channel, std::string_view payload) {
   const Channel* const name = FindName(ChannelKind::kShardChannel, channel);

@@ -106,6 +106,10 @@ class PubSub {
   size_t Publish(std::string_view channel, std::string_view payload);
   size_t PublishToShard(std::string_view channel, std::string_view payload);
 
+  // Ends all subscriptions to these shard channels, and tells each client so (`sunsubscribe`).
+  // O(shard channels and their subscribers).
+  void EndShards(absl::FunctionRef<bool(std::string_view channel)> ends);
+
   bool has_listeners() const {
     return names(ChannelKind::kChannel) > 0 || names(ChannelKind::kPattern) > 0;
   }

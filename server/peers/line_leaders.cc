@@ -13,7 +13,7 @@
 namespace sluice {
 namespace {
 
-constexpr int64_t kAnswerMs = 2000;
+constexpr int64_t kRoleAnswerMs = 2000;
 
 // "role:master" is the field `role`. Empty: there is none.
 std::string_view FieldOf(std::string_view info, std::string_view name) {
@@ -70,7 +70,7 @@ void LineLeaders::AskAll() {
     if (server.link->is_busy()) continue;
     const ClusterNode& node = on_.cluster.map().nodes()[server.node];
     const std::string_view words[] = {"INFO", "replication"};
-    const Fault fault = server.link->Ask({node.host, node.port}, words, kAnswerMs);
+    const Fault fault = server.link->Ask({node.host, node.port}, words, kRoleAnswerMs);
     if (fault) server.role = Role::kUnknown;
     active += server.link->is_busy();
   }

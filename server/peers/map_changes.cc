@@ -39,6 +39,10 @@ void MapChanges::Changed() {
     const std::string refusal = on_.slots.Ask(*session, BlockedCallOf(*session)->request.request());
     if (!refusal.empty()) on_.blocked_clients.Refuse(*session, refusal);
   }
+  on_.pubsub.EndShards([this](std::string_view channel) {
+    const ClusterNode* const owner = on_.cluster.map().OwnerOf(SlotOfKey(channel));
+    return !owner || !on_.cluster.IsOfOwnLine(on_.cluster.map().NumberOf(*owner));
+  });
   if (listener_) listener_->MapChanged();
 }
 

@@ -1,5 +1,6 @@
 // MapChanges: a new map of the cluster in a server that serves. Clients whose command waits for
-// keys that are another server's from now on are sent there; locks that are held stay until they
+// keys that are another server's from now on are sent there, and those who hear of its shard
+// channels are told that they no longer do; locks that are held stay until they
 // end, and so do the keys.
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "server/clients/host.h"
 #include "server/cluster/cluster_state.h"
 #include "server/dispatch/slot_gate.h"
+#include "server/notify/pubsub.h"
 #include "server/waiting/blocked_clients.h"
 
 namespace sluice {
@@ -29,6 +31,7 @@ class MapChanges {
     BlockedClients& blocked_clients;
     ClusterState& cluster;
     SlotGate& slots;
+    PubSub& pubsub;
   };
   explicit MapChanges(const Uses& uses) : on_(uses) {}
   void set_listener(MapListener& listener) { listener_ = &listener; }

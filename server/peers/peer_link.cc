@@ -21,13 +21,18 @@ std::string LoginOf(const Settings& settings) {
 }  // namespace
 
 Fault PeerLink::Ask(const Address& address, Args words, int64_t timeout_ms) {
+  Question question;
+  AppendRequest(question.bytes, words);
+  return Ask(address, std::move(question), timeout_ms);
+}
+
+Fault PeerLink::Ask(const Address& address, Question question, int64_t timeout_ms) {
   if (!(address == address_)) Close();
-  std::string question;
-  AppendRequest(question, words);
+  left_ = question.answers;
   until_ms_ = on_.clock.now().ms() + timeout_ms;
   if (state_ == State::kIdle) {
     state_ = State::kAsked;
-    Say(question);
+    Say(question.bytes);
     return {};
   }
   address_ = address;
@@ -42,7 +47,7 @@ Fault PeerLink::Ask(const Address& address, Args words, int64_t timeout_ms) {
 void PeerLink::Close() {
   on_.links.Close(*this);
   session_.reset();
-  question_.clear();
+  question_ = {};
   received_.clear();
   awaits_login_ = false;
   state_ = State::kClosed;
@@ -60,9 +65,11 @@ void PeerLink::Say(std::string_view bytes) {
 void PeerLink::LinkOpened(Session& session) {
   session_ = session.id;
   state_ = State::kAsked;
-  const std::string login = LoginOf(on_.config.settings());
+  const Question question = std::exchange(question_, {});
+  const std::string login = question.logs_in ? LoginOf(on_.config.settings()) : std::string();
   awaits_login_ = !login.empty();
-  Say(Concat(login, std::exchange(question_, {})));
+  Say(login);
+  Say(question.bytes);
 }
 
 void PeerLink::LinkFailed(std::string_view why) { Fail(why); }
@@ -92,9 +99,11 @@ void PeerLink::TakeAnswers() {
       continue;
     }
     // A word too many is a fault before the next question can be taken for its answer.
-    if (!received_.empty()) return Fail("its answer makes no sense");
-    state_ = State::kIdle;
-    return asker_.PeerAnswered(*this, reading.answer);
+    const bool is_last = --left_ == 0;
+    if (is_last && !received_.empty()) return Fail("its answer makes no sense");
+    if (is_last) state_ = State::kIdle;
+    asker_.PeerAnswered(*this, reading.answer);
+    if (is_last || state_ != State::kAsked) return;
   }
 }
 

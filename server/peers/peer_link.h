@@ -52,10 +52,18 @@ class PeerLink final : private LinkListener {
     bool operator==(const Address&) const = default;
   };
 
+  // Requests as bytes, and how many answers come to them, each of which the asker is given.
+  struct Question {
+    std::string bytes;
+    size_t answers = 1;
+    bool logs_in = true;  // by masteruser and masterauth, where these are set
+  };
+
   PeerLink(const Uses& uses, PeerAsker& asker) : on_(uses), asker_(asker) {}
   ~PeerLink() override { on_.links.Close(*this); }
 
   // Requires: !is_busy(). The outcome follows, but for a sentence: nothing does.
+  Fault Ask(const Address& address, Question question, int64_t timeout_ms);
   Fault Ask(const Address& address, Args words, int64_t timeout_ms);
   bool is_busy() const { return state_ == State::kOpening || state_ == State::kAsked; }
   // The question and the connection are given up, and the asker hears no more.
@@ -82,7 +90,8 @@ class PeerLink final : private LinkListener {
   State state_ = State::kClosed;
   Address address_;
   std::optional<SessionId> session_;
-  std::string question_;  // until the link is open
+  Question question_;     // its bytes: until the link is open
+  size_t left_ = 0;       // answers that are to come
   std::string received_;  // of the answer
   bool awaits_login_ = false;
   int64_t until_ms_ = 0;

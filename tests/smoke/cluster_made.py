@@ -14,7 +14,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from server import Server, free_port  # noqa: E402
+from server import REDIS, Server, free_port  # noqa: E402
 from smoke import Chosen, info, run_tests, until  # noqa: E402
 
 SLOTS = 16384
@@ -40,11 +40,18 @@ class Made:
         assert "[OK] All 16384 slots covered." in said, said
         return said
 
+    def create_two(self):
+        """The first one has the first half."""
+        ok(self.servers[0], "CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+        ok(self.servers[1], "CLUSTER", "ADDSLOTSRANGE", "8192", "16383")
+        ok(self.servers[0], "CLUSTER", "MEET", "127.0.0.1", self.servers[1].port)
+        self.wait()
+
     def agrees(self):
         """Whether all have the same map, and each knows it of the others."""
         told = [cluster_info(server) for server in self.servers if server.process.poll() is None]
-        return len({fields["cluster_map_digest"] for fields in told}) == 1 and not any(
-            fields["cluster_map_differs"] for fields in told)
+        return len({fields["cluster_map_digest"] for fields in told}) == 1 and all(
+            not fields["cluster_map_differs"] and int(fields["cluster_known_nodes"]) >= len(told) for fields in told)
 
     def wait(self):
         until(self.agrees, "all have the same map")
@@ -207,6 +214,176 @@ def test_a_master_that_comes_back_follows():
         until(lambda: role(master) == "slave", "it follows its heir")
         made.wait()
         assert nodes(others[0])[master.port][3] == own_id(replica)
+
+
+def fill(made, count):
+    """Keys of every slot of the cluster and of several types, our own among them."""
+    for number in range(count):
+        for words in (["SET", f"key:{number}", number], ["RPUSH", f"list:{number}", "a", "b"],
+                      ["LIMIT.TAKE", f"limit:{number}", "WINDOW", "10", "600000"]):
+            done = subprocess.run(["redis-cli", "-c", "-p", str(made.servers[0].port), *(str(word) for word in words)],
+                                  capture_output=True, text=True, timeout=60)
+            assert "ERR" not in done.stdout + done.stderr, done
+
+
+def keys(made):
+    return sorted(key[1] for server in made.servers if role(server) == "master"
+                  for key in call(server, "KEYS", "*")[1])
+
+
+def test_slots_move_with_their_keys():
+    with Made(3) as made:
+        made.create()
+        made.wait()
+        fill(made, 40)
+        before = keys(made)
+        assert len(before) == 120
+        first, second = made.servers[:2]
+        said = cli("reshard", address(first), "--cluster-from", own_id(first), "--cluster-to", own_id(second),
+                   "--cluster-slots", "400", "--cluster-yes")
+        assert "Moving slot 0 from" in said, said
+        made.wait()
+        assert nodes(made.servers[2])[first.port][8:] == ["400-5460"], nodes(made.servers[2])
+        assert sorted(nodes(made.servers[2])[second.port][8:]) == ["0-399", "5461-10922"]
+        assert keys(made) == before
+        assert "[OK] All 16384 slots covered." in cli("check", address(first))
+        said = cli("rebalance", address(first), "--cluster-threshold", "1")
+        made.wait()
+        assert keys(made) == before
+        sizes = [sum(int(words.split("-")[-1]) - int(words.split("-")[0]) + 1
+                     for words in nodes(server)[server.port][8:]) for server in made.servers]
+        assert sum(sizes) == SLOTS and max(sizes) - min(sizes) < 200, sizes
+
+
+def test_a_master_that_gives_all_away_follows():
+    with Made(2) as made:
+        ok(made.servers[0], "CLUSTER", "ADDSLOTSRANGE", "0", "20")
+        ok(made.servers[1], "CLUSTER", "ADDSLOTSRANGE", "21", "16383")
+        ok(made.servers[0], "CLUSTER", "MEET", "127.0.0.1", made.servers[1].port)
+        made.wait()
+        cli("reshard", address(made.servers[0]), "--cluster-from", own_id(made.servers[0]), "--cluster-to",
+            own_id(made.servers[1]), "--cluster-slots", "21", "--cluster-yes")
+        until(lambda: role(made.servers[0]) == "slave", "it follows")
+        made.wait()
+
+
+def test_a_slot_on_its_way():
+    """-ASK, ASKING, -TRYAGAIN, and what MIGRATE does with locks, while a slot is open; then `fix` closes it."""
+    with Made(2, "--appendonly", "yes") as made:
+        made.create_two()
+        source, target = made.servers
+        slot = "3300"  # that of {b}
+        ok(source, "SET", "{b}1", "one")
+        ok(source, "SET", "{b}2", "two", "PX", "600000")
+        assert call(source, "LOCK.ACQUIRE", "{b}lock", "me", "LEASE", "600000")[0] == "*"
+        ok(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", own_id(source))
+        ok(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", own_id(target))
+        assert nodes(source)[source.port][-1] == f"[{slot}->-{own_id(target)}]"
+        assert nodes(target)[target.port][-1] == f"[{slot}-<-{own_id(source)}]"
+        ask = ("-", f"ASK {slot} 127.0.0.1:{target.port}".encode())
+        moved = ("-", f"MOVED {slot} 127.0.0.1:{source.port}".encode())
+        again = ("-", b"TRYAGAIN Multiple keys request during rehashing of slot")
+        assert call(source, "GET", "{b}1") == ("$", b"one")
+        assert call(source, "GET", "{b}new") == ask
+        assert call(source, "MGET", "{b}1", "{b}new") == again
+        assert call(target, "GET", "{b}1") == moved
+        migrate = ("MIGRATE", "127.0.0.1", target.port, "", "0", "5000", "KEYS")
+        answer = call(source, *migrate, "{b}1", "{b}lock")
+        assert answer == ("-", b"ERR locks are not migrated while they are held: {b}lock"), answer
+        assert call(source, *migrate, "{b}nothing") == ("+", b"NOKEY")
+        ok(source, *migrate, "{b}1", "{b}2")
+        assert call(source, "GET", "{b}1") == ask
+        assert call(source, "EVAL", "return redis.call('get', KEYS[1])", "1", "{b}1") == ask
+        client = connection(target)
+        assert client.call("GET", "{b}1") == moved
+        assert client.call("ASKING") == ("+", b"OK") and client.call("GET", "{b}1") == ("$", b"one")
+        assert client.call("GET", "{b}1") == moved  # it was for one command
+        assert client.call("ASKING") == ("+", b"OK") and client.call("MGET", "{b}1", "{b}x") == again
+        assert client.call("ASKING") == ("+", b"OK")
+        assert 0 < int(client.call("PTTL", "{b}2")[1]) <= 600000
+        assert client.call("ASKING") == ("+", b"OK")
+        assert client.call("EVAL", "return redis.call('get', KEYS[1])", "1", "{b}1") == ("$", b"one")
+        taken = call(source, "CLUSTER", "SETSLOT", slot, "NODE", own_id(target))
+        assert taken[1].startswith(b"ERR Can't assign hashslot 3300 to a different node"), taken
+        assert call(source, "LOCK.RELEASE", "{b}lock", "me")[0] != "-"
+        for server in (source, target):
+            server.restart()
+        assert call(source, "GET", "{b}new") == ask  # files have it
+        cli("fix", address(source))
+        made.wait()
+        assert "[OK] All 16384 slots covered." in cli("check", address(source))
+        assert [len(call(server, "KEYS", "*")[1]) for server in made.servers] in ([0, 2], [2, 0])
+
+
+def test_what_hears_of_a_moved_slot():
+    """Sharded messages of a slot that is another server's are over; held locks are counted by slots."""
+    with Made(2) as made:
+        made.create_two()
+        source, target = made.servers
+        hears = connection(source)
+        assert hears.call("SSUBSCRIBE", "{b}news")[0] == "*"
+        assert hears.call("SSUBSCRIBE", "{c}news")[0] == "*"  # slot 7365
+        for number in range(3):
+            assert call(source, "LOCK.ACQUIRE", f"{{b}}{number}", "me", "LEASE", "600000")[0] == "*"
+        assert call(source, "CLUSTER", "MAP", "CHECK") == (
+            "*", [("$", b"0"), ("*", [("*", [(":", b"3300"), (":", b"3")])])])
+        for number in range(3):
+            call(source, "LOCK.RELEASE", f"{{b}}{number}", "me")
+        ok(target, "CLUSTER", "SETSLOT", "3300", "IMPORTING", own_id(source))
+        ok(target, "CLUSTER", "SETSLOT", "3300", "NODE", own_id(target))
+        assert wire.reply(hears.replies(1)[0]) == ("*", [("$", b"sunsubscribe"), ("$", b"{b}news"), (":", b"1")])
+        assert call(source, "SPUBLISH", "{c}news", "m") == (":", b"1")
+        assert call(source, "SPUBLISH", "{b}news", "m")[1].startswith(b"MOVED 3300")
+
+
+def test_what_migrate_cannot_do():
+    with Made(2) as made, socket.create_server(("127.0.0.1", 0)) as mute:
+        made.create_two()
+        source, target = made.servers
+        ok(source, "SET", "{b}1", "one")
+        writer = connection(source)
+        for port, why in ((free_port(), b"IOERR error or timeout with the target instance: Connection refused"),
+                          (mute.getsockname()[1], b"IOERR error or timeout with the target instance: it does not"),
+                          (target.port, b"ERR Target instance replied with error: MOVED 3300")):
+            answer = call(source, "MIGRATE", "127.0.0.1", port, "{b}1", "0", "500")
+            assert answer[0] == "-" and answer[1].startswith(why), answer
+            assert writer.call("GET", "{b}1") == ("$", b"one")
+            assert writer.call("SET", "{b}2", "x") == ("+", b"OK")  # writes go on
+        for words, why in (([target.port, "{b}1", "0", "x"], b"value is not an integer"),
+                           ([target.port, "{b}1", "0", "0", "NOSUCH"], b"syntax error"),
+                           ([target.port, "{b}1", "0", "0", "KEYS", "{b}2"], b"When using MIGRATE KEYS option")):
+            answer = call(source, "MIGRATE", "127.0.0.1", *words)
+            assert answer[0] == "-" and why in answer[1], answer
+        # Its client goes away in the middle: the key stays, and writes go on.
+        leaver = connection(source)
+        leaver.send(wire.encode([b"MIGRATE", b"127.0.0.1", b"%d" % mute.getsockname()[1], b"{b}1", b"0", b"60000"]))
+        until(lambda: info(writer, "clients")[b"blocked_clients"] == b"1", "it waits")
+        writer.send(wire.encode([b"SET", b"{b}3", b"x"]))
+        leaver.sock.close()
+        assert wire.reply(writer.replies(1)[0]) == ("+", b"OK")
+        assert call(source, "GET", "{b}1") == ("$", b"one")
+
+
+def test_migrate_to_redis_and_to_sluice_alone():
+    with Server(Chosen.program, tcp=True) as source, Server(REDIS, tcp=True) as redis, \
+            Server(Chosen.program, ("--requirepass", "secret"), tcp=True) as locked:
+        for key in ("a", "b", "c", "d"):
+            ok(source, "SET", key, "v" + key)
+        ok(source, "MIGRATE", "127.0.0.1", redis.port, "a", "3", "5000")
+        assert call(source, "EXISTS", "a") == (":", b"0")
+        there = connection(redis)
+        assert there.call("SELECT", "3") == ("+", b"OK") and there.call("GET", "a") == ("$", b"va")
+        ok(source, "MIGRATE", "127.0.0.1", redis.port, "b", "0", "5000", "COPY")
+        assert call(source, "GET", "b") == ("$", b"vb") and call(redis, "GET", "b") == ("$", b"vb")
+        busy = call(source, "MIGRATE", "127.0.0.1", redis.port, "", "0", "5000", "KEYS", "b", "c")
+        assert busy == ("-", b"ERR Target instance replied with error: BUSYKEY Target key name already exists."), busy
+        assert call(source, "EXISTS", "b") == (":", b"1") and call(source, "EXISTS", "c") == (":", b"0")
+        ok(source, "MIGRATE", "127.0.0.1", redis.port, "b", "0", "5000", "REPLACE")
+        answer = call(source, "MIGRATE", "127.0.0.1", locked.port, "d", "0", "5000")
+        assert b"NOAUTH" in answer[1], answer
+        ok(source, "MIGRATE", "127.0.0.1", locked.port, "d", "0", "5000", "AUTH", "secret")
+        there = connection(locked)
+        assert there.call("AUTH", "secret") == ("+", b"OK") and there.call("GET", "d") == ("$", b"vd")
 
 
 def test_strangers():

@@ -49,6 +49,8 @@ INCR = Work("INCR key:__rand_int__", fill=FILL)
 # The key of SET is allowed by the last of them.
 FIFTY_RULES = ("ACL SETUSER default reset on nopass +@read +@write +@connection -keys -flushall +acl +info &news:* "
                + " ".join(f"~tenant:{tenant}:*" for tenant in range(39)) + " ~key:*")
+IN_CLUSTER = ("--cluster-enabled", "yes")
+ALL_SLOTS = ("FLUSHALL", "CLUSTER FLUSHSLOTS", "CLUSTER ADDSLOTSRANGE 0 16383")
 SET_NX_PX = Work("SET key:__rand_int__ value NX PX 10000", setup=("FLUSHALL",))
 HSET = Work("HSET hash field:__rand_int__ value")
 SADD = Work("SADD set element:__rand_int__")
@@ -177,6 +179,8 @@ CASES = [
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
     BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.06),
+    Load("cluster-set-p16", Work(SET.command, ALL_SLOTS, FILL, flags=IN_CLUSTER), 2_000_000, 16, 1.05, SET),
+    Load("cluster-get-p16", Work(GET.command, ALL_SLOTS, FILL, flags=IN_CLUSTER), 2_000_000, 16, 1.05, GET),
     Load("set-p16-fifty-rules", Work(SET.command, (FIFTY_RULES,), FILL), 2_000_000, 16, 1.05, SET),
     TlsLoad("tls-set", SET, 400_000, 1, bar=0.85),
     TlsLoad("tls-set-p16", SET, 2_000_000, 16, bar=0.60),

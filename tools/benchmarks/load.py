@@ -27,6 +27,7 @@ class Work:
     fill: str = ""
     before: int = 0  # so many of the command itself are sent once, before the first round
     on: str = "sluice"  # or "redis"
+    flags: tuple[str, ...] = ()  # of its server, beside those of both
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ class Load:
     def run(self, bench):
         reference = self.reference or Work(self.work.command, self.work.setup, self.work.fill,
                                            on="redis")
-        with server(bench.binary(self.work.on), self.log) as ours, \
-                server(bench.binary(reference.on), self.log) as theirs:
+        with server(bench.binary(self.work.on), self.log + self.work.flags) as ours, \
+                server(bench.binary(reference.on), self.log + reference.flags) as theirs:
             for target, work in ((ours, self.work), (theirs, reference)):
                 if work.before:
                     redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, self.keys)

@@ -202,6 +202,7 @@ void Reset(CommandCall& call) {
   client.no_evict = false;
   client.no_touch = false;
   client.reads_replica = false;
+  client.conditions &= static_cast<uint16_t>(~(kAsks | kAsked));
   client.writer.set_version(2);
   call.part<Clients>().ClassChanged(client);
   call.part<Clients>().SinkOf(client).Status("RESET");

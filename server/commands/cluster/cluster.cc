@@ -27,13 +27,6 @@ void InCluster(CommandCall& call) {
   run(call);
 }
 
-// Slots are not moved while they are served.
-void NoBus(CommandCall& call) {
-  call.reply.Error(
-      Concat("ERR ", UpperCase(call.command.full_name.substr(call.command.full_name.find('|') + 1)),
-             " is not served: copy the keys, then give the slot away"));
-}
-
 // --- what a client of replicas says
 
 void ReadOnly(CommandCall& call) {
@@ -46,14 +39,19 @@ void ReadWrite(CommandCall& call) {
   call.reply.Ok();
 }
 
-// No slot is on its way from one server to another, so it changes nothing.
-void Asking(CommandCall& call) { call.reply.Ok(); }
+// The next command may be about a slot that is on its way to this server.
+void Asking(CommandCall& call) {
+  call.client.conditions |= kAsks;
+  call.client.conditions &= static_cast<uint16_t>(~kAsked);
+  call.reply.Ok();
+}
 
-// Ours. CLUSTER MAP GET | LOAD | PUT map [MEET]
+// Ours. CLUSTER MAP CHECK [cursor] | GET | LOAD | PUT map [MEET]
 void Map(CommandCall& call) {
   const bool is_whole = call.args.size() == 3;
   if (is_whole && IsWord(call.args[2], "GET")) return ClusterMapGet(call);
   if (is_whole && IsWord(call.args[2], "LOAD")) return ClusterMapLoad(call);
+  if (call.args.size() <= 4 && IsWord(call.args[2], "CHECK")) return ClusterMapCheck(call);
   const bool meets = call.args.size() == 5 && IsWord(call.args[4], "MEET");
   if ((call.args.size() == 4 || meets) && IsWord(call.args[2], "PUT")) return ClusterMapPut(call);
   call.reply.Error(ErrorCode::kSyntax);
@@ -84,6 +82,8 @@ constexpr std::string_view kHelp[] = {
     "    Answer with the state of the cluster.",
     "KEYSLOT <key>",
     "    Answer with the slot of a key.",
+    "MAP CHECK [cursor]",
+    "    Answer with the number of locks that are held here, by slots.",
     "MAP GET",
     "    Answer with the map as a file has it.",
     "MAP LOAD",
@@ -107,6 +107,8 @@ constexpr std::string_view kHelp[] = {
     "    Write the map to cluster-config-file.",
     "SET-CONFIG-EPOCH <epoch>",
     "    Set the epoch of a server that knows no other.",
+    "SETSLOT <slot> (IMPORTING|MIGRATING|STABLE|NODE <node-id>)",
+    "    Begin or end a slot's way to another server, or give it away.",
     "SHARDS",
     "    Answer with the slots and the servers that share them.",
     "SLOTS",
@@ -236,7 +238,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
      .flags = kChanges,
      .run = InCluster<Map>,
      .since = "0.1.0",
-     .usage = "subcommand=<GET | LOAD | PUT map:string [meet=MEET]>",
+     .usage = "subcommand=<CHECK [cursor:integer] | GET | LOAD | PUT map:string [meet=MEET]>",
      .summary = "The map as a file has it, the file read again, or another server's map."},
     {.name = "MEET",
      .arity = -4,
@@ -293,7 +295,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "SETSLOT",
      .arity = -4,
      .flags = kChanges,
-     .run = InCluster<NoBus>,
+     .run = InCluster<ClusterSetSlot>,
      .usage = "slot:integer subcommand=<IMPORTING node-id | MIGRATING node-id | NODE "
               "node-id | STABLE>",
      .summary = "Give a slot to a node."},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/number_text.h"
 #include "server/cluster/cluster_state.h"
 #include "server/dispatch/arg_reader.h"
+#include "server/locks/lock_service.h"
 #include "server/peers/map_exchange.h"
 #include "server/replication/replicas.h"
 #include "storage/hashing/key_slot.h"
@@ -158,6 +161,9 @@ std::string NodeLine(const CommandCall& call, size_t node, const ClusterState::L
     ConcatTo(text, " ", first);
     if (last != first) ConcatTo(text, "-", last);
   }
+  if (node != cluster.me()) return text;
+  for (const auto& [slot, id] : cluster.moves().to) ConcatTo(text, " [", slot, "->-", id, "]");
+  for (const auto& [slot, id] : cluster.moves().from) ConcatTo(text, " [", slot, "-<-", id, "]");
   return text;
 }
 
@@ -282,6 +288,30 @@ void ClusterGetKeysInSlot(CommandCall& call) {
   }
   call.reply.Array(keys.size());
   for (const std::string_view key : keys) call.reply.Bulk(key);
+}
+
+// A page of the locks that are held here, counted by slots, with a cursor as LOCK.LIST's. A lock of
+// a slot that is to be another server's has to be over first.
+//   CLUSTER MAP CHECK 0   → ["0", [[3300, 2], [15495, 1]]]
+void ClusterMapCheck(CommandCall& call) {
+  constexpr size_t kLocksAtOnce = 10'000;
+  const std::optional<int64_t> cursor =
+      call.args.size() > 3 ? ParseInt64(call.args[3]) : std::optional<int64_t>(0);
+  if (!cursor || *cursor < 0) return call.reply.Error(ErrorCode::kInvalidCursor);
+  LockService& locks = call.part<LockService>();
+  locks.Enter();
+  std::map<KeySlot, int64_t> held;
+  const uint64_t next =
+      locks.held_locks().List(call.db.index(), static_cast<uint64_t>(*cursor), kLocksAtOnce,
+                              [&](const Lock& lock) { ++held[SlotOfKey(lock.name().key)]; });
+  call.reply.Array(2);
+  call.reply.Bulk(Concat(next));
+  call.reply.Array(held.size());
+  for (const auto& [slot, count] : held) {
+    call.reply.Array(2);
+    call.reply.Integer(slot);
+    call.reply.Integer(count);
+  }
 }
 
 }  // namespace sluice

@@ -17,5 +17,6 @@ void ClusterFailureReports(CommandCall& call);
 void ClusterKeySlot(CommandCall& call);
 void ClusterCountKeysInSlot(CommandCall& call);
 void ClusterGetKeysInSlot(CommandCall& call);
+void ClusterMapCheck(CommandCall& call);
 
 }  // namespace sluice

@@ -9,7 +9,9 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
 #include "server/cluster/cluster_state.h"
+#include "server/dispatch/arg_reader.h"
 #include "server/peers/map_changes.h"
+#include "server/peers/own_line.h"
 
 namespace sluice {
 namespace {
@@ -117,6 +119,102 @@ void ClusterFlushSlots(CommandCall& call) {
   for (const SlotRange& range : cluster.map().RangesOf(cluster.me())) builder.Take(range);
   ChangeOwnLine(call, builder);
 }
+
+// --- SETSLOT
+
+namespace {
+
+constexpr std::string_view kNoSuchMove =
+    "ERR Invalid CLUSTER SETSLOT action or number of arguments. Try CLUSTER HELP";
+
+// The master of that id. Null: the refusal is answered.
+std::optional<size_t> MasterNamed(CommandCall& call, std::string_view unknown) {
+  const SlotMap& map = StateOf(call).map();
+  const std::optional<size_t> node = map.FindId(call.args[4]);
+  if (!node) {
+    call.reply.Error(Concat(unknown, call.args[4]));
+  } else if (map.nodes()[*node].is_replica()) {
+    call.reply.Error("ERR Target node is not a master");
+    return std::nullopt;
+  }
+  return node;
+}
+
+// The slot begins to go to another server, or to come from there.
+void BeginMove(CommandCall& call, KeySlot slot, bool goes) {
+  ClusterState& cluster = StateOf(call);
+  const bool is_own = cluster.map().IsOwner(cluster.me(), slot);
+  if (goes && !is_own) return call.reply.Error(Concat("ERR I'm not the owner of hash slot ", slot));
+  if (!goes && is_own)
+    return call.reply.Error(Concat("ERR I'm already the owner of hash slot ", slot));
+  if (!MasterNamed(call, "ERR I don't know about node ")) return;
+  SlotMoves moves = cluster.moves();
+  (goes ? moves.to : moves.from)[slot] = call.args[4];
+  Answer(call, cluster.SetMoves(std::move(moves)));
+}
+
+// It stays where it is.
+void EndMove(CommandCall& call, KeySlot slot) {
+  SlotMoves moves = StateOf(call).moves();
+  moves.to.erase(slot);
+  moves.from.erase(slot);
+  Answer(call, StateOf(call).SetMoves(std::move(moves)));
+}
+
+// A master without slots follows the one that has got the last of them.
+Fault FollowIfNothingIsLeft(CommandCall& call, const std::string& id) {
+  const ClusterState& cluster = StateOf(call);
+  const std::optional<size_t> heir = cluster.map().FindId(id);
+  if (!heir || !call.settings.cluster_allow_replica_migration) return {};
+  if (!cluster.map().RangesOf(cluster.me()).empty()) return {};
+  return call.part<OwnLine>().Replicate(*heir);
+}
+
+// A server changes its own line, and another one's only until that one says what is so.
+void GiveSlot(CommandCall& call, KeySlot slot) {
+  ClusterState& cluster = StateOf(call);
+  const std::optional<size_t> node = MasterNamed(call, "ERR Unknown node ");
+  if (!node) return;
+  const bool was_own = cluster.map().IsOwner(cluster.me(), slot);
+  const bool becomes_own = *node == cluster.me();
+  if (was_own && !becomes_own && call.db.slot_counts()->Of(slot) != 0) {
+    return call.reply.Error(Concat("ERR Can't assign hashslot ", slot,
+                                   " to a different node while I still hold keys for this hash "
+                                   "slot."));
+  }
+  const std::string id = cluster.map().nodes()[*node].id;
+  SlotMapBuilder builder(cluster.map());
+  builder.Take({slot, slot});
+  Fault fault = builder.Give({slot, slot}, *node);
+  if (was_own != becomes_own || cluster.moves().from.contains(slot)) builder.Renew(cluster.me());
+  if (!fault) fault = ChangesOf(call).Change(builder.Finish());
+  if (!fault && was_own && !becomes_own) fault = FollowIfNothingIsLeft(call, id);
+  Answer(call, fault);
+}
+
+}  // namespace
+
+//   CLUSTER SETSLOT 5 MIGRATING <id>   keys that are not here any more are answered with -ASK
+//   CLUSTER SETSLOT 5 IMPORTING <id>   and served there, behind ASKING
+//   CLUSTER SETSLOT 5 NODE <id>        it is that server's
+//   CLUSTER SETSLOT 5 STABLE           it stays
+void ClusterSetSlot(CommandCall& call) {
+  const ClusterState& cluster = StateOf(call);
+  if (const Fault fault = cluster.WhyFixed()) return Answer(call, fault);
+  if (cluster.own().is_replica())
+    return call.reply.Error("ERR Please use SETSLOT only with masters.");
+  const std::optional<KeySlot> slot = SlotAt(call, 2);
+  if (!slot) return;
+  const std::string_view action = call.args[3];
+  const bool names_server = call.args.size() == 5;
+  if (names_server && IsWord(action, "MIGRATING")) return BeginMove(call, *slot, /*goes=*/true);
+  if (names_server && IsWord(action, "IMPORTING")) return BeginMove(call, *slot, /*goes=*/false);
+  if (names_server && IsWord(action, "NODE")) return GiveSlot(call, *slot);
+  if (call.args.size() == 4 && IsWord(action, "STABLE")) return EndMove(call, *slot);
+  call.reply.Error(kNoSuchMove);
+}
+
+// --- epochs
 
 // Only a server that knows no other and has none yet gets one.
 void ClusterSetConfigEpoch(CommandCall& call) {

@@ -12,6 +12,7 @@ void ClusterAddSlotsRange(CommandCall& call);
 void ClusterDelSlots(CommandCall& call);
 void ClusterDelSlotsRange(CommandCall& call);
 void ClusterFlushSlots(CommandCall& call);
+void ClusterSetSlot(CommandCall& call);
 void ClusterSetConfigEpoch(CommandCall& call);
 void ClusterBumpEpoch(CommandCall& call);
 void ClusterSaveConfig(CommandCall& call);

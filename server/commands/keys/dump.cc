@@ -220,6 +220,24 @@ constexpr CommandRow kDumpRows[] = {
               "[IDLETIME seconds]@5.0.0 [FREQ frequency:integer]@5.0.0",
      .summary = "Make a key from what DUMP gave.",
      .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
+    {.name = "RESTORE-ASKING",
+     .arity = -4,
+     .flags = kWrite | kDenyOom | kAsking,
+     .categories = kCatKeyspace | kCatDangerous,
+     .keys = KeyAt(1, kKeyOw | kKeyUpdate),
+     .run = Restore,
+     .group = "server",
+     .since = "3.0.0",
+     .complexity =
+         "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, "
+         "where N is the number of Redis objects composing the value and M their average size. For "
+         "small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply "
+         "O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting "
+         "values into sorted sets is O(log(N)).",
+     .usage = "key ttl:integer serialized-value [REPLACE]@3.0.0 [ABSTTL]@5.0.0 "
+              "[IDLETIME seconds]@5.0.0 [FREQ frequency:integer]@5.0.0",
+     .summary = "RESTORE of MIGRATE, while a slot moves.",
+     .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
 };
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST_F(LineLeadersTest, AReplicaThatWasPromotedIsNamed) {
   Say('c', "REPLICAOF NO ONE");
   Settle(5);
   EXPECT_EQ(Say('a', "GET {a}"), kOfC);
-  EXPECT_THAT(Say('a', "CLUSTER NODES"), HasSubstr("c:1@0 master"));
-  EXPECT_THAT(Say('a', "CLUSTER NODES"), HasSubstr("b:1@0 slave"));
+  EXPECT_THAT(Say('a', "CLUSTER NODES"), HasSubstr("c:1@0,c master"));
+  EXPECT_THAT(Say('a', "CLUSTER NODES"), HasSubstr("b:1@0,b slave"));
 }
 
 // While both say that they lead, the one that was seen to follow is the newer master.

@@ -1,0 +1,61 @@
+// See migration.h.
+#include "server/peers/migration.h"
+
+#include "protocol/text/concat.h"
+
+namespace sluice {
+
+size_t Migration::AnswersTo(const Order& order) {
+  return order.head_answers + order.requests_per_key * order.keys.size();
+}
+
+Fault Migration::Begin(CommandCall& call, Order order) {
+  // A write that is held back would be a second one.
+  if (client_) return "another MIGRATE is on its way";
+  const PeerLink::Question question{
+      .bytes = Concat(order.head, order.restores), .answers = AnswersTo(order), .logs_in = false};
+  if (Fault fault = link_.Ask(order.to, question, order.timeout_ms)) return fault;
+  order.restores.clear();
+  order_ = std::move(order);
+  outcome_ = {};
+  answers_ = 0;
+  client_ = call.client.id;
+  on_.pause.HoldWrites(Pause::Cause::kMigration);
+  on_.blocked_clients.Block(call, {.owner = this});
+  return {};
+}
+
+// First those to the head, then those of each key, of which the last is to its RESTORE.
+void Migration::PeerAnswered(PeerLink&, const PeerAnswer& answer) {
+  const size_t number = answers_++;
+  const bool is_head = number < order_.head_answers;
+  const size_t of_keys = is_head ? 0 : number - order_.head_answers;
+  if (answer.is_error && outcome_.error.empty())
+    outcome_.error = Concat("ERR Target instance replied with error: ", answer.value());
+  const bool is_restore = !is_head && (of_keys + 1) % order_.requests_per_key == 0;
+  if (is_restore && !answer.is_error)
+    outcome_.moved.push_back(order_.keys[of_keys / order_.requests_per_key]);
+  if (answers_ == AnswersTo(order_)) End();
+}
+
+void Migration::PeerFailed(PeerLink&, std::string_view why) {
+  outcome_.error = Concat("IOERR error or timeout with the target instance: ", why);
+  End();
+}
+
+// Writes go on behind it.
+void Migration::End() {
+  link_.Close();
+  const std::optional<SessionId> client = std::exchange(client_, std::nullopt);
+  Session* const session = client ? on_.clients.Find(*client) : nullptr;
+  if (session && session->blocked) on_.blocked_clients.RunAgain(*session, {});
+  on_.pause.LetWrites(Pause::Cause::kMigration);
+}
+
+void Migration::WaitCancelled(uint64_t, WaitEnd) {
+  client_.reset();
+  link_.Close();
+  on_.pause.LetWrites(Pause::Cause::kMigration);
+}
+
+}  // namespace sluice
