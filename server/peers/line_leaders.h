@@ -4,8 +4,8 @@
 // replication), and -MOVED and CLUSTER SLOTS name the one that says it is the master.
 //
 // Where two say so, one that was seen as a replica before is newer news; a master that comes back
-// and has not heard of its successor changes nothing. Who does not answer stays what it was until
-// another one says that it leads.
+// and has not heard of its successor changes nothing. One that does not answer stays what it was
+// until another one says that it leads.
 //
 // Bounds: one connection to each server that is asked, kActiveMax questions at a time. Where the
 // CLUSTER commands make the map nobody is asked: a promoted server changes its line (own_line.h).

@@ -53,7 +53,7 @@ class Migration final : public WaitOwner, private PeerAsker {
 
   // The call waits from here on. A sentence: it does not. Requires: call.may_wait().
   Fault Begin(CommandCall& call, Order order);
-  // Of the call that runs again.
+  // For the call that runs again.
   Outcome TakeOutcome() { return std::exchange(outcome_, {}); }
 
   void EverySecond() { link_.EverySecond(); }
