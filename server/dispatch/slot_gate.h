@@ -84,7 +84,7 @@ class SlotGate {
     kDownReadsOnly,
     kUnserved
   };
-  // Of a slot: this server gives it away, or is given it.
+  // This server gives a slot away, or is given it.
   enum class Move : uint8_t { kNone, kOut, kIn };
 
   // Requests that are to run as one.

@@ -110,7 +110,7 @@ class Reservation {
   int WriteUnsure();
 
  private:
-  // What there was when nothing was left to be written; by default there was no such time.
+  // As it was when nothing was left to be written; by default there was no such time.
   struct Seen {
     int64_t ms = -1;
     int64_t token = 0;

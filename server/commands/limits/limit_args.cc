@@ -107,7 +107,7 @@ int64_t ReadBurst(ArgReader& args, LimitAlgorithm algorithm) {
   return args.IntIn({"BURST", algorithm == LimitAlgorithm::kRolling ? 1 : 0, kUnitsMax});
 }
 
-// A copy: a policy may change while the request waits. Of its calendar a log may have told the
+// A copy: a policy may change while the request waits. A log may have told of its calendar the
 // zone alone; then its rules are read now.
 LimitConfig ReadPolicy(ArgReader& args, LimitService& limits) {
   const std::string_view name = args.Bytes();
