@@ -50,7 +50,7 @@ LimitVerdict LimiterKey::TakeNew(const LimitRequest& request) {
   const int64_t end_ms = LimitEndsAtMs(*packed_, log(), now_);
   if (end_ms <= now_.ms()) return verdict;  // a refusal leaves nothing behind
   changed_ = true;
-  const Deadline deadline = EndOf(end_ms);
+  const Deadline deadline = EndOf(request.config.algorithm, end_ms);
   char bytes[kPackedLimiterMax];
   const size_t size = PackLimiter(*packed_, log(), bytes);
   if (size > 0) [[likely]] {
@@ -138,10 +138,8 @@ LimitInfo LimiterKey::Info() const {
 // --- storing
 
 // A CALENDAR limiter's windows end by the wall clock, and so does its key.
-Deadline LimiterKey::EndOf(int64_t end_ms) const {
-  const bool is_calendar =
-      (packed_ ? packed_->config.algorithm : object_->algorithm()) == LimitAlgorithm::kCalendar;
-  if (is_calendar) [[unlikely]]
+Deadline LimiterKey::EndOf(LimitAlgorithm algorithm, int64_t end_ms) const {
+  if (algorithm == LimitAlgorithm::kCalendar) [[unlikely]]
     return Deadline::Unix(end_ms + now_.unix_offset_ms);
   return Deadline::Steady(end_ms);
 }
@@ -149,10 +147,11 @@ Deadline LimiterKey::EndOf(int64_t end_ms) const {
 // The limiter's own end, unless a client has set an earlier one (EXPIRE). One that is whole again
 // stays until the tick after: then what is left of that tick was its own end, too.
 Deadline LimiterKey::Following(int64_t old_end_ms, int64_t end_ms) const {
-  const Deadline end = EndOf(end_ms);
+  const LimitAlgorithm algorithm = packed_ ? packed_->config.algorithm : object_->algorithm();
+  const Deadline end = EndOf(algorithm, end_ms);
   const Deadline old = entry_->deadline();
-  if (old == EndOf(old_end_ms) || old.none()) return end;
-  if (old_end_ms <= now_.ms() && old == EndOf(now_.ms() + 1)) return end;
+  if (old == EndOf(algorithm, old_end_ms) || old.none()) return end;
+  if (old_end_ms <= now_.ms() && old == EndOf(algorithm, now_.ms() + 1)) return end;
   return old.LeftMs(now_) < end.LeftMs(now_) ? old : end;
 }
 
@@ -174,7 +173,7 @@ Deadline LimiterKey::StorePacked(int64_t end_ms, Change change) {
   const std::string_view packed(bytes, size);
   if (change == Change::kPerhaps && SameBytes(packed, entry_->packed())) return entry_->deadline();
   changed_ = true;
-  Deadline deadline = EndOf(end_ms);
+  Deadline deadline = EndOf(packed_->config.algorithm, end_ms);
   if (end_ms <= now_.ms()) {
     db_.Delete(key_, now_);
     return deadline;

@@ -52,7 +52,7 @@ class LimiterKey {
   LimitVerdict TakePacked(const LimitRequest& request);
   LimitVerdict TakeObject(const LimitRequest& request);
   void KeepWithin(const Deadline& deadline, LimitVerdict& verdict) const;
-  Deadline EndOf(int64_t end_ms) const;
+  Deadline EndOf(LimitAlgorithm algorithm, int64_t end_ms) const;
   Deadline Following(int64_t old_end_ms, int64_t end_ms) const;
   RequestLog* log() { return log_ ? &*log_ : nullptr; }
   const RequestLog* log() const { return log_ ? &*log_ : nullptr; }

@@ -177,6 +177,7 @@ void RequestMemory::ForgetSome(const Record* newest, const Now& now) {
     evicted_ += goes ? 0 : 1;
     ForgetFirst();
   }
+  __builtin_prefetch(first_);  // looked at by the next call, and old enough to be in no cache
 }
 
 // The image goes on behind it.

@@ -186,10 +186,10 @@ bool Queues(CommandCall& call, const TakeOptions& options, const RequestIds::Ask
 
 // Type and algorithm are checked, then the request peeks, queues or takes. One that costs nothing
 // peeks: it neither waits nor bans. SHADOW takes as well: only what counts and is told differs.
-// `asked`: null where the request has no ID.
-void TakeOnce(CommandCall& call, const TakeOptions& options, const RequestIds::Asked* asked) {
+// `now`: the call's moment, or that of a logged request. `asked`: null where it has no ID.
+void TakeOnce(CommandCall& call, const TakeOptions& options, const Now& now,
+              const RequestIds::Asked* asked) {
   const LimitRequest& request = options.request;
-  const Now now = MomentOf(call, options.at_unix_us);
   LimiterKey limiter(call.db, call.Key(1), now);
   if (!Accepts(call.reply, limiter, request.config.algorithm)) return;
   if (options.peek || request.cost == 0) [[unlikely]]
@@ -206,8 +206,9 @@ void TakeOnce(CommandCall& call, const TakeOptions& options, const RequestIds::A
 }
 
 // A request that was answered before takes nothing.
-void TakeNamed(CommandCall& call, const TakeOptions& options, const RequestIds::Asked& asked) {
-  if (!IsTakenBefore(call, asked)) TakeOnce(call, options, &asked);
+void TakeNamed(CommandCall& call, const TakeOptions& options, const Now& now,
+               const RequestIds::Asked& asked) {
+  if (!IsTakenBefore(call, asked)) TakeOnce(call, options, now, &asked);
 }
 
 // A request that was read before, and another name behind it: the most that requests with an ID
@@ -221,7 +222,7 @@ bool TakeKnownNamed(CommandCall& call) {
   ArgReader args(words, words.size() - 1);
   const RequestId id = ReadRequestId(args);
   if (args.failed()) return false;
-  TakeNamed(call, *known, AskedTake(call.db.index(), call.args[1], *known, id));
+  TakeNamed(call, *known, call.now, AskedTake(call.db.index(), call.args[1], *known, id));
   return true;
 }
 
@@ -237,15 +238,16 @@ void Take(CommandCall& call) {
   LimitService& limits = call.part<LimitService>();
   if (const TakeOptions* const known = limits.parsed_takes().Find(call.args.subspan(2)))
       [[likely]] {
-    return TakeOnce(call, *known, nullptr);
+    return TakeOnce(call, *known, call.now, nullptr);
   }
   if (TakeKnownNamed(call)) return;
   ArgReader args(call.args, 2);
   const TakeOptions options = ReadTake(args, limits, call.client.replays);
   if (args.failed()) return call.reply.Error(args.error());
   if (!MayName(call, options.at_unix_us)) return;
-  if (options.id.empty()) return TakeOnce(call, options, nullptr);
-  TakeNamed(call, options, AskedTake(call.db.index(), call.args[1], options, options.id));
+  const Now now = MomentOf(call, options.at_unix_us);
+  if (options.id.empty()) return TakeOnce(call, options, now, nullptr);
+  TakeNamed(call, options, now, AskedTake(call.db.index(), call.args[1], options, options.id));
 }
 
 // --- LIMIT.REFUND
