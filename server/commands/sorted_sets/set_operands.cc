@@ -16,6 +16,7 @@ constexpr double kSetScore = 1;  // of every member of a set
 void Combine(double& score, double other, Aggregate aggregate) {
   switch (aggregate) {
     case Aggregate::kSum:
+    case Aggregate::kCount:
       score += other;
       if (std::isnan(score)) score = 0;  // of opposite infinities, or infinity times 0
       break;
@@ -122,14 +123,18 @@ size_t SetOperand::size() const {
 
 std::optional<double> SetOperand::Score(std::string_view name) const {
   if (plain) return plain->Has(name) ? std::optional(kSetScore) : std::nullopt;
-  return sorted ? sorted->Score(name) : std::nullopt;
+  const std::optional<double> score = sorted ? sorted->Score(name) : std::nullopt;
+  return score && counts ? std::optional(kSetScore) : score;
 }
 
 // A plain set cannot be left early: after a no its members are only passed over.
 void SetOperand::ForEach(SortedSet::Visit visit) const {
   bool more = true;
   if (plain) plain->ForEach([&](std::string_view name) { more = more && visit(name, kSetScore); });
-  if (sorted) sorted->ForEach(sorted->All(), SortedSet::Direction::kUp, visit);
+  if (!sorted) return;
+  if (!counts) return sorted->ForEach(sorted->All(), SortedSet::Direction::kUp, visit);
+  sorted->ForEach(sorted->All(), SortedSet::Direction::kUp,
+                  [&](std::string_view name, double) { return visit(name, kSetScore); });
 }
 
 // --- all of them

@@ -20,13 +20,15 @@
 namespace sluice {
 
 // How scores of a member that is in several operands become one.
-enum class Aggregate : uint8_t { kSum, kMin, kMax };
+// kCount: how many have it, each with its weight.
+enum class Aggregate : uint8_t { kSum, kMin, kMax, kCount };
 
 // One input: a sorted set, a set, or nothing, which counts as empty.
 struct SetOperand {
   const SortedSet* sorted = nullptr;
   const Set* plain = nullptr;
   double weight = 1;
+  bool counts = false;  // every score is 1
 
   size_t size() const;
   // Without the weight. Null: the member is not in it. O(1) in a hash table.

@@ -64,6 +64,7 @@ constexpr OptionRow<SetOperands> kAggregates[] = {
     {"SUM", kAssign<&SetOperands::aggregate, Aggregate::kSum>},
     {"MIN", kAssign<&SetOperands::aggregate, Aggregate::kMin>},
     {"MAX", kAssign<&SetOperands::aggregate, Aggregate::kMax>},
+    {"COUNT", kAssign<&SetOperands::aggregate, Aggregate::kCount>},
 };
 
 // SUM is what holds without the word.
@@ -72,7 +73,7 @@ void ReadAggregate(ArgReader& args, AlgebraRequest& request) {
 }
 
 constexpr auto kIsWeighted = [](const AlgebraRequest& request) { return request.form.weighted; };
-// [WEIGHTS w ...] [AGGREGATE SUM | MIN | MAX] [WITHSCORES], as far as the command has them.
+// [WEIGHTS w ...] [AGGREGATE SUM | MIN | MAX | COUNT] [WITHSCORES], as far as the command has them.
 constexpr OptionRow<AlgebraRequest> kSortedSetAlgebraOptions[] = {
     {"WEIGHTS", ReadWeights, 1, kIsWeighted},
     {"AGGREGATE", ReadAggregate, 1, kIsWeighted},
@@ -125,6 +126,8 @@ bool ReadRequest(CommandCall& call, size_t count_at, AlgebraRequest& request) {
   if (!ReadOperands(call, args, request.operands)) return false;
   ReadOptions(args, kSortedSetAlgebraOptions, request);
   if (args.failed()) call.reply.Error(args.error());
+  const bool counts = request.operands.aggregate == Aggregate::kCount;
+  for (SetOperand& operand : request.operands.list) operand.counts = counts;
   return !args.failed();
 }
 
@@ -153,6 +156,23 @@ void ZUnion(CommandCall& call) { Reply(call, kUnion); }
 void ZInter(CommandCall& call) { Reply(call, kIntersection); }
 void ZDiff(CommandCall& call) { Reply(call, kDifference); }
 
+// Redis 7.0 has no COUNT, and is told what comes of it.
+void RecordCounted(CommandCall& call, const std::vector<ScoredName>& elements) {
+  constexpr size_t kPerEffect = 500;  // Redis takes a million words
+  if (!call.wants_effects()) return;
+  call.ReplaceWith({"DEL", call.args[1]});
+  for (size_t at = 0; at < elements.size(); at += kPerEffect) {
+    const size_t end = std::min(at + kPerEffect, elements.size());
+    std::vector<std::string> words = {"ZADD", std::string(call.args[1])};
+    for (size_t i = at; i < end; ++i) {
+      words.push_back(DoubleText(elements[i].score));
+      words.push_back(elements[i].name);
+    }
+    const std::vector<std::string_view> views(words.begin(), words.end());
+    call.ReplaceWith(Args(views));
+  }
+}
+
 // WITHSCORES is no option here. Whatever the target held goes, with its time to live; an empty
 // result deletes it with `del`. The effect is the command itself. After `ZADD a 1 x 2 y`,
 // `ZADD b 10 y`:
@@ -169,10 +189,12 @@ void Store(CommandCall& call, const Kind& kind) {
   if (!ReadRequest(call, 2, request)) return;
   auto result = std::make_unique<SortedSet>();
   const SortedSet::Limits limits = SortedSetLimits(call);
-  for (const ScoredName& element : kind.compute(request.operands, call.keyspace.hash_keys())) {
-    result->Put(element.name, element.score, limits);
-  }
+  const std::vector<ScoredName> elements =
+      kind.compute(request.operands, call.keyspace.hash_keys());
+  for (const ScoredName& element : elements) result->Put(element.name, element.score, limits);
+  const bool changes = !elements.empty() || call.db.Find(call.Key(1), call.now);
   StoreSortedSet(call, call.Key(1), std::move(result), kind.event);
+  if (changes && request.operands.aggregate == Aggregate::kCount) RecordCounted(call, elements);
 }
 void ZUnionStore(CommandCall& call) { Store(call, kUnion); }
 void ZInterStore(CommandCall& call) { Store(call, kIntersection); }
@@ -214,7 +236,7 @@ constexpr CommandRow kSortedSetAlgebraListed[] = {
      .complexity = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, "
                    "and M being the number of elements in the resulting sorted set.",
      .usage = "numkeys key [key ...] [WEIGHTS weight:integer [weight:integer ...]] [AGGREGATE "
-              "aggregate=<SUM | MIN | MAX>] [WITHSCORES]",
+              "aggregate=<SUM | MIN | MAX | COUNT@8.8.0>] [WITHSCORES]",
      .summary = "What is in any of several sets, scores weighted and aggregated."},
     {.name = "ZINTER",
      .arity = -3,
@@ -226,7 +248,7 @@ constexpr CommandRow kSortedSetAlgebraListed[] = {
                    "being the number of input sorted sets and M being the number of elements in "
                    "the resulting sorted set.",
      .usage = "numkeys key [key ...] [WEIGHTS weight:integer [weight:integer ...]] [AGGREGATE "
-              "aggregate=<SUM | MIN | MAX>] [WITHSCORES]",
+              "aggregate=<SUM | MIN | MAX | COUNT@8.8.0>] [WITHSCORES]",
      .summary = "What is in all of several sets, scores weighted and aggregated."},
     {.name = "ZDIFF",
      .arity = -3,
@@ -247,7 +269,7 @@ constexpr CommandRow kSortedSetAlgebraListed[] = {
      .complexity = "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, "
                    "and M being the number of elements in the resulting sorted set.",
      .usage = "destination numkeys key [key ...] [WEIGHTS weight:integer [weight:integer ...]] "
-              "[AGGREGATE aggregate=<SUM | MIN | MAX>]",
+              "[AGGREGATE aggregate=<SUM | MIN | MAX | COUNT@8.8.0>]",
      .summary = "Store what is in any of several sets; how many members that are."},
     {.name = "ZINTERSTORE",
      .arity = -4,
@@ -259,7 +281,7 @@ constexpr CommandRow kSortedSetAlgebraListed[] = {
                    "being the number of input sorted sets and M being the number of elements in "
                    "the resulting sorted set.",
      .usage = "destination numkeys key [key ...] [WEIGHTS weight:integer [weight:integer ...]] "
-              "[AGGREGATE aggregate=<SUM | MIN | MAX>]",
+              "[AGGREGATE aggregate=<SUM | MIN | MAX | COUNT@8.8.0>]",
      .summary = "Store what is in all of several sets; how many members that are."},
     {.name = "ZDIFFSTORE",
      .arity = -4,
