@@ -1,6 +1,6 @@
 // The cluster family: its rows are all of Redis's. A server that is part of no cluster
-// (cluster-enabled no) answers each that it is not: cluster-aware clients take exactly this
-// sentence for "use me as a single server".
+// (cluster-enabled no) answers each that it is not, but for KEYSLOT, which asks of a key alone:
+// cluster-aware clients take exactly this sentence for "use me as a single server".
 
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
@@ -221,7 +221,7 @@ constexpr CommandRow kClusterSubcommandsListed[] = {
     {.name = "KEYSLOT",
      .arity = 3,
      .flags = kLooks,
-     .run = InCluster<ClusterKeySlot>,
+     .run = ClusterKeySlot,
      .complexity = "O(N) where N is the number of bytes in the key",
      .usage = "key:string",
      .summary = "The slot of a key."},
