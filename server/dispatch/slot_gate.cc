@@ -116,8 +116,12 @@ SlotGate::Finding SlotGate::FindOf(const Session& session, const Demand& demand)
 std::optional<SlotGate::Finding> SlotGate::FindOfMove(const Session& session,
                                                       const Demand& demand) const {
   if (demand.moves_keys) return Finding::kHere;
-  if (demand.move == Move::kOut && demand.missing > 0)
-    return demand.there > 0 ? Finding::kTryAgain : Finding::kAsk;
+  if (demand.move == Move::kOut && demand.missing > 0) {
+    if (demand.there > 0) return Finding::kTryAgain;
+    // As Redis has it, a slot may be on its way to where it is.
+    const bool stays = cluster_.moves().to.at(*demand.slot.slot()) == cluster_.own().id;
+    return stays ? Finding::kHere : Finding::kAsk;
+  }
   const bool asks = (session.conditions & kAsks) || demand.asks;
   if (demand.move != Move::kIn || !asks) return std::nullopt;
   return demand.is_of_several && demand.missing > 0 ? Finding::kTryAgain : Finding::kHere;

@@ -162,8 +162,10 @@ std::string NodeLine(const CommandCall& call, size_t node, const ClusterState::L
     if (last != first) ConcatTo(text, "-", last);
   }
   if (node != cluster.me()) return text;
-  for (const auto& [slot, id] : cluster.moves().to) ConcatTo(text, " [", slot, "->-", id, "]");
-  for (const auto& [slot, id] : cluster.moves().from) ConcatTo(text, " [", slot, "-<-", id, "]");
+  std::map<KeySlot, std::string> open;
+  for (const auto& [slot, id] : cluster.moves().to) open[slot] = Concat("->-", id);
+  for (const auto& [slot, id] : cluster.moves().from) open[slot] = Concat("-<-", id);
+  for (const auto& [slot, way] : open) ConcatTo(text, " [", slot, way, "]");
   return text;
 }
 
