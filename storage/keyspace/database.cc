@@ -343,7 +343,7 @@ Entry& Database::SetDeadline(Entry& entry, Deadline deadline) {
 }
 
 bool Database::Delete(HashedKey key, const Now& now) {
-  Entry* entry = FindLive(key, now);
+  Entry* entry = FindToReplace(key, now);
   if (entry == nullptr) return false;
   Touch(key.bytes);
   Remove(*entry, key.hash);
@@ -360,8 +360,8 @@ void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access
 // --- finding
 // Shared by Modify, Put and Delete: an expired entry is removed when it is met, told as expired,
 // and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
-// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice. So
-// it does while an image waits for it.
+// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice, and
+// deleted when a master says so. So it does while an image waits for it.
 
 uint64_t Database::HashOf(const Entry& entry) const {
   return HashName(entry.key(), state_.hash_key);

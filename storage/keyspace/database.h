@@ -228,8 +228,9 @@ class Database {
   void ValueChanged(Entry& entry);
   // Frees, in slices, what a value has become too large for; ValueChanged follows.
   void Discard(std::unique_ptr<Value> part);
-  // Frees it at once, or leaves it to the reclaimer if it is large.
-  bool Delete(HashedKey key, const Now& now);  // false when missing or expired
+  // Frees it at once, or leaves it to the reclaimer if it is large. False when missing or expired;
+  // one that only looks missing (set_expiry_allowed) goes, too.
+  bool Delete(HashedKey key, const Now& now);
   // The same of an entry that is there, and for which nobody has asked. Requires: held, and no
   // image waits for it.
   void Evict(const Entry& entry, uint64_t hash);

@@ -51,6 +51,39 @@ TEST_F(FollowedPair, ACutCostsNoFullSync) {
   EXPECT_EQ(FullSyncsOf(a_), 1u);
 }
 
+TEST_F(FollowedPair, AKeyThatLooksMissingGoesWhenItsMasterSaysSo) {
+  Follow();
+  a_client().Line("SET key text PXAT 1000");
+  a_client().Line("INCR key");
+  a_client().Line("SET other text PXAT 1700000060000");
+  Settle();
+  EXPECT_EQ(b_client().Line("GET key").ToText(), "\"1\"");
+  EXPECT_EQ(b_client().Line("DBSIZE").ToText(), ":2");
+  a_.clock().StepWall(120'000);
+  Settle();
+  EXPECT_EQ(b_client().Line("DBSIZE").ToText(), ":1");
+  a_.clock().StepWall(-120'000);
+  Settle();
+  EXPECT_EQ(b_client().Line("KEYS *").ToText(), a_client().Line("KEYS *").ToText());
+}
+
+TEST_F(FollowedPair, TheLogOfAReplicaSaysThatAKeyIsOver) {
+  b_client().Line("CONFIG SET appendonly yes");
+  Settle();
+  Follow();
+  a_client().Line("SET key text PXAT 1000");
+  a_client().Line("INCR key");
+  Settle();
+  std::string log;
+  for (const auto& [name, bytes] : b_.disk().files) {
+    if (name.ends_with(".incr.aof")) log += bytes;
+  }
+  const size_t set = log.find("PXAT"), over = log.find("DEL"), incr = log.find("INCR");
+  EXPECT_LT(set, over) << log;
+  EXPECT_LT(over, incr) << log;
+  EXPECT_NE(incr, log.npos) << log;
+}
+
 TEST_F(FollowedPair, ACircleIsFoundByItsHistory) {
   a_client().Line("SET key value");
   Follow();
