@@ -92,10 +92,28 @@ Introduction MasterLink::Introduce() const {
 size_t MasterLink::LinkReceived(Session& session, std::string_view bytes) {
   const bool counts = state_ == LinkState::kHandshake || state_ == LinkState::kTransfer;
   if (counts) since_ms_ = now_ms();
+  if (unread_.empty()) return TakeWhole(session, bytes, 0);
+  const size_t before = unread_.size();
+  const std::string all = std::exchange(unread_, {}).append(bytes);
+  return TakeWhole(session, all, before);
+}
+
+// `before`: so many of the bytes were taken already. The beginning of an answer is taken, and kept:
+// of bytes that are left, no more are read from the master.
+size_t MasterLink::TakeWhole(Session& session, std::string_view bytes, size_t before) {
   size_t taken = 0;
   if (state_ == LinkState::kHandshake) taken += TakeAnswers(session, bytes);
   if (state_ == LinkState::kTransfer) taken += TakeImage(bytes.substr(taken));
-  return taken;
+  if (IsAnswerAwaited()) {
+    unread_ = bytes.substr(taken);
+    taken = bytes.size();
+  }
+  return std::max(taken, before) - before;
+}
+
+bool MasterLink::IsAnswerAwaited() const {
+  return state_ == LinkState::kHandshake ||
+         (state_ == LinkState::kTransfer && reader_.state() == ImageReader::State::kHead);
 }
 
 size_t MasterLink::TakeAnswers(Session& session, std::string_view bytes) {
@@ -246,6 +264,7 @@ void MasterLink::GiveUp() {
   on_.links.Close(*this);
   session_.reset();
   handshake_.reset();
+  unread_.clear();
   file_.reset();
 }
 
@@ -264,6 +283,7 @@ void MasterLink::LinkClosed(Session&) {
   const LinkState was = state_;
   session_.reset();
   handshake_.reset();
+  unread_.clear();
   state_ = LinkState::kConnect;
   switch (was) {
     case LinkState::kHandshake:

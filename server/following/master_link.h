@@ -127,6 +127,8 @@ class MasterLink final : private LinkListener {
 
   void Connect();
   Introduction Introduce() const;
+  size_t TakeWhole(Session& session, std::string_view bytes, size_t before);
+  bool IsAnswerAwaited() const;
   size_t TakeAnswers(Session& session, std::string_view bytes);
   void Agreed();
   bool IsCircle() const;
@@ -151,6 +153,7 @@ class MasterLink final : private LinkListener {
   std::string master_run_id_;
   std::optional<SessionId> session_;
   std::optional<Handshake> handshake_;
+  std::string unread_;  // an answer, or the image's head, as far as it has come
   Agreement agreement_;
   ImageReader reader_;
   std::unique_ptr<ImageFile> file_;

@@ -51,6 +51,19 @@ TEST_F(FollowedPair, ACutCostsNoFullSync) {
   EXPECT_EQ(FullSyncsOf(a_), 1u);
 }
 
+TEST_F(FollowedPair, AnswersMayComeInPieces) {
+  a_client().Line("SET key value");
+  b_client().Line("REPLICAOF a 1");
+  network_.OpenNext();
+  for (int i = 0; i < 20 && b_client().Line("GET key").ToText() != "\"value\""; ++i) {
+    link().Carry(Way::kOut, SIZE_MAX, 1);
+    for (size_t left = link().waiting(Way::kIn); left > 0; --left) link().Carry(Way::kIn, 1);
+    a_.Settle();
+    b_.Settle();
+  }
+  EXPECT_EQ(b_client().Line("GET key").ToText(), "\"value\"");
+}
+
 TEST_F(FollowedPair, AKeyThatLooksMissingGoesWhenItsMasterSaysSo) {
   Follow();
   a_client().Line("SET key text PXAT 1000");
