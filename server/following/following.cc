@@ -44,6 +44,9 @@ void Following::FilesLoaded(const std::optional<StreamPosition>& loaded) {
   has_place_ = is_whole_ = loaded.has_value();
   may_lack_locks_ = !loaded || !loaded->reading || loaded->reading->kind == StreamKind::kOfSluice;
   reading_ = loaded ? loaded->reading : std::nullopt;
+  const bool is_clock_known =
+      reading_ && reading_->kind == StreamKind::kOfSluice && reading_->unix_offset_ms;
+  if (is_clock_known) on_.time.ClockChanged({.unix_offset_ms = *reading_->unix_offset_ms});
 }
 
 void Following::Follow(std::string host, int64_t port) {

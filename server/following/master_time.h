@@ -3,7 +3,8 @@
 //
 // From where it is known:
 //   a full sync    the file names the master's clock, and the loader makes it this server's
-//   C in a stream  the master's Unix time has another offset since
+//   C in a stream  the master's Unix time has another offset since; it is not said again, and
+//                  files keep it (StreamReading)
 //   H in a stream  what its engine time was: MasterClock says how far ours is off
 //
 // A master that is no Sluice has no time, and this server keeps its own.
