@@ -249,7 +249,8 @@ Following::Uses Assembly::ForFollowing() {
                  .effects = effects,
                  .statistics = statistics,
                  .snapshot_barrier = snapshot_barrier,
-                 .flags = flags},
+                 .flags = flags,
+                 .keyspace = keyspace},
   };
 }
 

@@ -55,6 +55,7 @@ StreamPlayer::StreamPlayer(const Uses& uses, Tells tells)
 
 void StreamPlayer::Begin(const StreamReading& reading) {
   reading_ = reading;
+  own_keys_ = {};
   unit_.clear();
   in_multi_ = is_absolute_ = false;
   fault_.clear();
@@ -62,7 +63,8 @@ void StreamPlayer::Begin(const StreamReading& reading) {
 
 StreamPlayer::Outcome StreamPlayer::Play(Session& session, Args words, std::string_view bytes,
                                          int64_t end) {
-  if (origin_ && end + 1 >= origin_->from && unit_.empty()) TurnInto(origin_->kind);
+  const bool is_at_origin = origin_ && end + 1 >= origin_->from && unit_.empty();
+  if (is_at_origin && !TurnInto(session, origin_->kind)) return Outcome::kWaits;
   if (unit_.size() + bytes.size() > kUnitBytesMax && !unit_.empty())
     return Fail("its transaction does not end");
   if (words.empty()) return Pass(bytes), Outcome::kPlayed;
@@ -88,11 +90,28 @@ std::string StreamPlayer::NoDatabaseText(std::string_view db) const {
 }
 
 // Data that a redis-server has left out once are not there, whoever is followed directly later.
-void StreamPlayer::TurnInto(StreamKind kind) {
+// False: some of those that it leaves out are still here.
+bool StreamPlayer::TurnInto(Session& session, StreamKind kind) {
+  const bool leaves_out = kind == StreamKind::kOfRedis && reading_.kind == StreamKind::kOfSluice;
+  if (leaves_out && !TakeOwnKeysOut(session)) return false;
   origin_.reset();
   const bool stays =
       kind == StreamKind::kOfSluice && reading_.kind == StreamKind::kOfSluiceThroughRedis;
   if (!stays) reading_.kind = kind;
+  return true;
+}
+
+// A DEL each, which tells the log, and who watches or tracks them.
+bool StreamPlayer::TakeOwnKeysOut(Session& session) {
+  return own_keys_.Slice(on_.keyspace, [&](int db, std::string_view key) {
+    const std::string_view words[] = {"DEL", key};
+    session.db = db;
+    const std::optional<Request> request =
+        on_.dispatcher.commands().Check(words, on_.dispatcher.commands().FindLogged(words[0]));
+    if (!request || Waits(session, *request)) return !request;
+    Run(session, *request, /*is_relative=*/false);
+    return true;
+  });
 }
 
 // --- what a request says

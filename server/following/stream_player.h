@@ -11,6 +11,9 @@
 // run at the last moment that it has told, and those of Redis, whose stream has no time, before all
 // moments, as a log is played: Redis keeps a key past its deadline until the DEL comes.
 //
+// Where a redis-server makes the stream of a Sluice from here on, the keys that it cannot hold go
+// first, a slice each time that its next request is shown.
+//
 // Bytes become part of this server's own stream as they were, once they are whole: a transaction
 // with its EXEC, the mark of an absolute deadline with its command. So offsets never lie inside of
 // what is one.
@@ -34,6 +37,7 @@
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/effects/effects.h"
 #include "server/dispatch/snapshot_barrier.h"
+#include "server/following/own_keys.h"
 #include "server/observe/statistics.h"
 #include "server/replication/envelope.h"
 #include "storage/log/stream_position.h"
@@ -56,6 +60,7 @@ class StreamPlayer {
     Statistics& statistics;
     SnapshotBarrier& snapshot_barrier;
     const SlowPathFlags& flags;
+    Keyspace& keyspace;
   };
   // Called with news of the stream.
   struct Tells {
@@ -78,7 +83,7 @@ class StreamPlayer {
   // offset before them. No words: it is an empty line.
   enum class Outcome : uint8_t {
     kPlayed,
-    kWaits,  // for a snapshot: to be shown again when the session goes on
+    kWaits,  // for a snapshot, or keys to go: to be shown again when the session goes on
     kFault,  // the stream makes no sense: fault() says why
   };
   Outcome Play(Session& session, Args words, std::string_view bytes, int64_t end);
@@ -97,7 +102,8 @@ class StreamPlayer {
   };
   using Visit = std::function<bool(const Said& said)>;
 
-  void TurnInto(StreamKind kind);
+  bool TurnInto(Session& session, StreamKind kind);
+  bool TakeOwnKeysOut(Session& session);
   std::string NoDatabaseText(std::string_view db) const;
   Word WordOf(std::string_view name) const;
   std::optional<Said> Read(Args words);
@@ -126,6 +132,7 @@ class StreamPlayer {
   const Command* const words_[5];  // of the stream's own, in the order of Word
   StreamReading reading_;
   std::optional<StreamOrigin> origin_;
+  OwnKeys own_keys_;
   std::string unit_;  // bytes that are not whole yet
   bool in_multi_ = false;
   bool is_absolute_ = false;  // the deadline in the next command

@@ -153,6 +153,26 @@ def test_each_of_a_chain_is_promoted_in_turn():
             assert chain.full_syncs() == syncs, (kinds, chain.full_syncs(), syncs)
 
 
+def test_what_redis_cannot_hold_goes_when_one_is_followed():
+    """It would never be told of its end, and its name may be used."""
+    with Chain("SR") as chain:
+        leader, follower = chain.clients
+        leader.call("SET", "key", "value")
+        leader.call("LOCK.ACQUIRE", "lock", "me", "LEASE", "1000000")
+        leader.call("LIMIT.TAKE", "limit", "WINDOW", "5", "1000000")
+        assert leader.call("CLIENT", "PAUSE", "20000", "WRITE") == ("+", b"OK")
+        compare(chain)
+        syncs = chain.full_syncs()
+        assert follower.call("REPLICAOF", "NO", "ONE") == ("+", b"OK")
+        assert leader.call("REPLICAOF", "127.0.0.1", chain.servers[1].port) == ("+", b"OK")
+        assert leader.call("CLIENT", "UNPAUSE") == ("+", b"OK")
+        assert follower.call("RPUSH", "lock", "element") == (":", b"1")
+        until(lambda: leader.call("LRANGE", "lock", "0", "-1") == ("*", [("$", b"element")]), "it is a list")
+        assert leader.call("EXISTS", "key", "limit") == (":", b"1")
+        assert number(leader, "stats", "unexpected_error_replies") == 0
+        assert chain.full_syncs() == syncs, "it has cost a full sync"
+
+
 def test_clients_of_a_replica_read_and_do_not_write():
     with Chain("SS") as chain:
         leader, follower = chain.clients
