@@ -37,6 +37,7 @@ struct Replica final : SessionState {
   int64_t acked = 0;               // the offset up to which it has applied the stream
   int64_t synced = 0;              // and up to which it is on its disk, as far as it says so
   int64_t acked_ms = 0;            // engine ms of the last word of it
+  bool has_acked = false;          // since it is online
 
   // --- how it is served
   ReplicaPhase phase = ReplicaPhase::kWaits;
@@ -49,6 +50,11 @@ struct Replica final : SessionState {
   uint64_t image_end = 0;              // in all that its output was given
   std::optional<BacklogReader> place;  // from the image's instant on
 
+  // A Sluice that keeps what it acknowledges: its answer counts for a grant.
+  bool keeps_grants() const {
+    return is_sluice && has_acked && !is_silent && !wants_image_alone &&
+           phase == ReplicaPhase::kOnline;
+  }
   bool is_whole() const { return wanted == ImageParts{}; }
   bool acknowledges_nothing() const { return is_silent || wants_image_alone; }
   size_t MemoryBytes() const override;

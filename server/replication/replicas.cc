@@ -137,9 +137,21 @@ void Replicas::AwaitImage(Session& session, Replica& replica) {
   on_.clients.QueueSend(session);
 }
 
+// One that waits for an image has no place yet; what it says is of another stream.
+bool Replicas::IsBeyondSent(Session& session, int64_t offset) {
+  const Replica& replica = *ReplicaOf(session);
+  if (!replica.place || offset < replica.place->next_offset()) return false;
+  Log(LogLevel::kWarning, Concat("Replica ", AddressOf(session), " acknowledges offset ", offset,
+                                 ", and was sent the stream up to ",
+                                 replica.place->next_offset() - 1, ": closing the link"));
+  on_.clients.Close(session, CloseMode::kNow);
+  on_.clients.QueueSend(session);
+  return true;
+}
+
 void Replicas::Acknowledged(Session& session, int64_t offset) {
   Replica& replica = *ReplicaOf(session);
-  // It cannot have more than was sent.
+  if (IsBeyondSent(session, offset)) return;
   replica.acked = std::max(replica.acked, std::min(offset, stream_.end()));
   replica.acked_ms = on_.clock.now().ms();
   if (replica.phase == ReplicaPhase::kAwaitsAck) {
@@ -153,6 +165,7 @@ void Replicas::Acknowledged(Session& session, int64_t offset) {
 
 void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {
   Replica& replica = *ReplicaOf(session);
+  if (IsBeyondSent(session, offset)) return;
   replica.synced = std::max(replica.synced, std::min(offset, stream_.end()));
 }
 
@@ -312,10 +325,15 @@ uint64_t Replicas::TurnsAt(uint32_t replicas, bool on_disk) const {
     if (replica.phase == ReplicaPhase::kOnline)
       acked.push_back(on_disk ? replica.synced : replica.acked);
   });
-  if (replicas == 0 || acked.size() < replicas) return TurnGate::kNoTurn;
-  const auto nth = acked.begin() + (replicas - 1);
-  std::ranges::nth_element(acked, nth, std::greater<>());
-  return turns_.TurnAt(*nth);
+  return TurnsOfNth(acked, replicas);
+}
+
+// Up to which turn the one has everything that has the nth most.
+uint64_t Replicas::TurnsOfNth(std::vector<int64_t>& offsets, uint32_t nth) const {
+  if (nth == 0 || offsets.size() < nth) return TurnGate::kNoTurn;
+  const auto place = offsets.begin() + (nth - 1);
+  std::ranges::nth_element(offsets, place, std::greater<>());
+  return turns_.TurnAt(*place);
 }
 
 size_t Replicas::CountWith(uint64_t turn, bool on_disk) const {
@@ -325,6 +343,28 @@ size_t Replicas::CountWith(uint64_t turn, bool on_disk) const {
     const bool has_it = turns_.TurnAt(acked) >= turn;
     count +=
         replica.phase == ReplicaPhase::kOnline && (has_it || IsPlanted(PlantedFault::kSentCounts));
+  });
+  return count;
+}
+
+size_t Replicas::Sluices() const {
+  size_t count = 0;
+  ForEach([&](const Session&, const Replica& replica) { count += replica.keeps_grants(); });
+  return count;
+}
+
+uint64_t Replicas::TurnsAtSluices(uint32_t sluices) const {
+  std::vector<int64_t> acked;
+  ForEach([&](const Session&, const Replica& replica) {
+    if (replica.keeps_grants()) acked.push_back(replica.acked);
+  });
+  return TurnsOfNth(acked, sluices);
+}
+
+size_t Replicas::SluicesWith(uint64_t turn) const {
+  size_t count = 0;
+  ForEach([&](const Session&, const Replica& replica) {
+    count += replica.keeps_grants() && turns_.TurnAt(replica.acked) >= turn;
   });
   return count;
 }

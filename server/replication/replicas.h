@@ -28,6 +28,7 @@
 #include "server/clients/host.h"
 #include "server/commit/turn_gate.h"
 #include "server/config/config.h"
+#include "server/core/follower_turns.h"
 #include "server/core/slow_path_flags.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects/effects.h"
@@ -43,7 +44,7 @@ namespace sluice {
 
 class CommandTable;
 
-class Replicas final {
+class Replicas final : public FollowerTurns {
  public:
   // So much of an image or the stream lies in a replica's output.
   static constexpr size_t kAheadBytes = 256 * 1024;
@@ -73,7 +74,7 @@ class Replicas final {
   };
 
   explicit Replicas(const Uses& uses);
-  ~Replicas();
+  ~Replicas() override;
 
   // The files that were loaded have said up to where the data are those of a stream. This server
   // goes on from there: as another history, so that a replica that has no more than the files need
@@ -93,7 +94,8 @@ class Replicas final {
   void Sync(Session& session, std::string_view id, int64_t offset);
   // SYNC, from those who know no offsets.
   void SyncSilently(Session& session);
-  // REPLCONF ACK `offset`. Requires: it is a replica.
+  // REPLCONF ACK `offset`. One that acknowledges more than it was sent is closed: whatever it has,
+  // it is not this stream. Requires: it is a replica.
   void Acknowledged(Session& session, int64_t offset);
   // REPLCONF ACK ... FACK `offset`: it has the stream up to there on its disk. Requires the same.
   void AcknowledgedDisk(Session& session, int64_t offset);
@@ -128,6 +130,12 @@ class Replicas final {
   // The turn with all that this client has written, or can have seen, before its last command
   // ended.
   uint64_t TurnSeenBy(const Session& session) const;
+  // --- FollowerTurns
+  size_t Sluices() const override;
+  uint64_t TurnsAtSluices(uint32_t sluices) const override;
+  size_t SluicesWith(uint64_t turn) const override;
+  uint64_t NextTurn() const override { return on_.turn_gate.last() + 1; }
+
   // In this turn all are asked to acknowledge what they have.
   void WantAcks() { wants_acks_ = true; }
 
@@ -201,6 +209,8 @@ class Replicas final {
   void AwaitImage(Session& session, Replica& replica);
   void LogRefusal(ResyncAnswer answer, const Session& session, std::string_view id, int64_t offset);
   void SetPhase(Replica& replica, ReplicaPhase phase);
+  bool IsBeyondSent(Session& session, int64_t offset);
+  uint64_t TurnsOfNth(std::vector<int64_t>& offsets, uint32_t nth) const;
 
   // --- images
   // Those that can share an image want the same.

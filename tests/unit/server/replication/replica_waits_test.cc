@@ -130,13 +130,15 @@ TEST_F(ReplicaWaitsTest, ReplicasSayWhatTheyHaveOnDisk) {
   EXPECT_EQ(writer.TakeBytes(), "") << "it has it, and its disk has not";
   AcknowledgeDisk(replica, end(), end() - 100);
   EXPECT_EQ(writer.TakeBytes(), "");
-  AcknowledgeDisk(replica, end(), INT64_MAX);
+  AcknowledgeDisk(replica, end(), end());
   EXPECT_EQ(writer.TakeBytes(), "*2\r\n:0\r\n:1\r\n");
   EXPECT_EQ(Ask(writer, {"WAITAOF", "0", "0", "0"}), "*2\r\n:0\r\n:1\r\n");
   writer.Run({"SET", "k", "w"});
   EXPECT_EQ(Ask(writer, {"WAITAOF", "0", "1", "50"}), "");
   AdvanceTime(60);
-  EXPECT_EQ(writer.TakeBytes(), "*2\r\n:0\r\n:0\r\n") << "what was never sent was never had";
+  EXPECT_EQ(writer.TakeBytes(), "*2\r\n:0\r\n:0\r\n");
+  AcknowledgeDisk(replica, end(), end() + 1);
+  EXPECT_TRUE(replica.closed()) << "what was never sent was never had";
 }
 
 TEST_F(ReplicaWaitsTest, WordsThatAreNoDiskOffsetAreNone) {

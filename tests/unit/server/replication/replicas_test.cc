@@ -227,14 +227,6 @@ TEST_F(ReplicasTest, MemoryForSlowOnesIsTheirs) {
   EXPECT_EQ(Run({"EXISTS", "k"}).ToText(), ":0");
 }
 
-TEST_F(ReplicasTest, AnOffsetThatWasNeverSentAcknowledgesNoMore) {
-  TestClient& replica = OnlineReplica();
-  Acknowledge(replica, INT64_MAX);
-  EXPECT_THAT(Field("slave0"), HasSubstr("offset=" + std::to_string(end())));
-  Run({"SET", "k", "v"});
-  EXPECT_EQ(Run({"WAIT", "0", "0"}).ToText(), ":0");
-}
-
 TEST_F(ReplicasTest, WithTooFewNothingIsWritten) {
   Set("min-replicas-to-write", "1");
   const std::string refused = "-NOREPLICAS Not enough good replicas to write.";
@@ -344,7 +336,7 @@ TEST_F(ReplicasTest, AnImageDoesNotCountAsWhatAReplicaLacks) {
     replica.set_reading(true);
     AdvanceTime(10);
     EXPECT_GT(Sent(replica).size(), 1'000'000u);
-    Acknowledge(replica, end());
+    Acknowledge(replica, 0);
     EXPECT_THAT(Field("slave0"), HasSubstr("state=online"));
     replica.Disconnect();
   }
@@ -461,6 +453,40 @@ TEST_F(ReplicasTest, RefusesPartsAsRedis) {
   EXPECT_EQ(replica.Run({"REPLCONF", "rdb-filter-only", "functions"}).ToText(), "+OK");
   EXPECT_EQ(replica.Run({"PSYNC", "?", "-1"}).ToText(),
             "-ERR Filtered replica requires EOF capability");
+}
+
+TEST_F(ReplicasTest, OneThatAcknowledgesMoreThanItWasSentIsClosed) {
+  TestClient& replica = OnlineReplica();
+  TestClient& other = OnlineReplica();
+  Run({"SET", "k", "v"});
+  Acknowledge(replica, end() + 1);
+  EXPECT_TRUE(replica.closed());
+  EXPECT_FALSE(other.closed());
+  other.set_reading(false);
+  Run({"SET", "k", std::string(2 * Replicas::kAheadBytes, 'x')});
+  Acknowledge(other, end());
+  EXPECT_TRUE(other.closed()) << "the end of the stream is not on its way yet";
+}
+
+TEST_F(ReplicasTest, SluicesCountForGrantsFromTheirFirstAckOn) {
+  const Replicas& replicas = engine().part<Replicas>();
+  OnlineReplica();
+  TestClient& sluice = NewReplica("sluice");
+  Sync(sluice);
+  EXPECT_EQ(replicas.Sluices(), 0U) << "a redis-server, and one that has said nothing";
+  const int64_t begin = end();
+  Acknowledge(sluice, begin);
+  EXPECT_EQ(replicas.Sluices(), 1U);
+  const uint64_t turn = replicas.NextTurn();
+  Run({"SET", "k", "v"});
+  EXPECT_LT(replicas.TurnsAtSluices(1), turn);
+  EXPECT_EQ(replicas.SluicesWith(turn), 0U);
+  Acknowledge(sluice, end());
+  EXPECT_GE(replicas.TurnsAtSluices(1), turn);
+  EXPECT_EQ(replicas.SluicesWith(turn), 1U);
+  Acknowledge(sluice, begin);
+  EXPECT_EQ(replicas.SluicesWith(turn), 1U) << "what it has had it has";
+  EXPECT_EQ(replicas.TurnsAtSluices(2), TurnGate::kNoTurn);
 }
 
 }  // namespace
