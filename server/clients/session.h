@@ -61,7 +61,14 @@ enum SessionCondition : uint16_t {
   kReplicates = 1u << 7,  // a replica: it is sent the stream, and may not touch keys either
   kAsks = 1u << 8,        // ASKING was its last command, or the one before that
   kAsked = 1u << 9,       // the command that it was about has come
+  // No gate looks at it: its output of this turn tells of a grant, so it leaves once that is kept,
+  // or never (TurnGate).
+  kTellsOfGrant = 1u << 10,
+  // Nor at this, with lock-min-replicas: it has asked for data, or may be shown some
+  // (GrantPromise).
+  kSawData = 1u << 11,
 };
+inline constexpr uint16_t kNoConditions = kTellsOfGrant | kSawData;  // bits that are none of a gate
 
 // What is at the other end. Most are clients. A replica is sent the stream; a master link, which
 // this server has opened, is sent it from there. Their figures, limits and time-outs differ.

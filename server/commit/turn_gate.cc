@@ -26,12 +26,15 @@ void TurnGate::Remove(TurnPromise& promise) {
   if (promises_.empty()) clients_.set_gate(nullptr);
 }
 
-// Up to which turn answers may leave. One that has failed is not waited for.
-uint64_t TurnGate::Reached() const {
+// Up to which turn answers may leave, to all or to this client. One that has failed is not waited
+// for.
+uint64_t TurnGate::Reached(const Session* session) const {
   uint64_t reached = last_;
   if (IsPlanted(PlantedFault::kAnswersBeforeSync)) return reached;
   for (const Watched& watched : promises_) {
-    if (!watched.promise->has_failed()) reached = std::min(reached, watched.promise->kept());
+    const bool binds = session == nullptr || watched.promise->Binds(*session);
+    if (binds && !watched.promise->has_failed())
+      reached = std::min(reached, watched.promise->kept());
   }
   return reached;
 }
@@ -78,10 +81,23 @@ void TurnGate::TurnEnded(Session& session) {
     return session.output.set_may_leave(session.output.appended());
   if (IsAnyLost(before_)) [[unlikely]]
     return Abandon(session);
+  const bool tells_of_grant = session.conditions & kTellsOfGrant;
+  session.conditions &= ~kTellsOfGrant;
+  if (tells_of_grant && refuses_grants_) [[unlikely]]
+    return Abandon(session);
   OutputBuffer& output = session.output;
-  if (Reached() >= last_) return output.set_may_leave(output.appended());
+  if (Reached(&session) >= last_) return output.set_may_leave(output.appended());
   if (output.may_leave() >= output.appended()) return;
-  held_.push_back({session.id, last_, output.appended()});
+  held_.push_back({session.id, last_, output.appended(), tells_of_grant});
+}
+
+void TurnGate::AbandonGrants() {
+  for (const Held& held : held_) {
+    Session* const session = held.tells_of_grant ? clients_.Find(held.id) : nullptr;
+    if (!session || session->close == CloseMode::kNow) continue;
+    Abandon(*session);
+    clients_.QueueSend(*session);
+  }
 }
 
 void TurnGate::Release() {
@@ -89,7 +105,7 @@ void TurnGate::Release() {
   const uint64_t reached = Reached();
   for (; !held_.empty() && held_.front().turn <= reached; held_.pop_front()) {
     Session* const session = clients_.Find(held_.front().id);
-    if (!session) continue;
+    if (!session || session->close == CloseMode::kNow) continue;
     OutputBuffer& output = session->output;
     output.set_may_leave(std::max(output.may_leave(), held_.front().appended));
     clients_.QueueSend(*session);

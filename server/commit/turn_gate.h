@@ -45,6 +45,8 @@ class TurnPromise {
   virtual bool EndTurn(uint64_t turn, const TurnNeeds& needs) = 0;
   // Every turn up to this one is kept. Only a doubt about what seemed kept takes it back.
   virtual uint64_t kept() const = 0;
+  // Whether answers to this client wait for it.
+  virtual bool Binds(const Session&) const { return true; }
   // It cannot be kept now, and nobody knows when it can be again.
   virtual bool has_failed() const = 0;
 };
@@ -88,6 +90,13 @@ class TurnGate final : public OutputGate {
 
   size_t held() const { return held_.size(); }  // answers that wait
 
+  // --- answers that tell of a grant (kTellsOfGrant)
+  // Those that wait are not kept: closes their clients, unanswered. What else they hold up leaves
+  // with the next Release.
+  void AbandonGrants();
+  // From now on no such answer leaves: who has one is closed at the end of the turn.
+  void set_refuses_grants(bool refuses) { refuses_grants_ = refuses; }
+
   // --- OutputGate
   void TurnEnded(Session& session) override;
 
@@ -101,10 +110,11 @@ class TurnGate final : public OutputGate {
     SessionId id;
     uint64_t turn;
     uint64_t appended;  // of the output: what may leave then
+    bool tells_of_grant;
   };
 
   bool HasNews() const;
-  uint64_t Reached() const;
+  uint64_t Reached(const Session* session = nullptr) const;
   void EndNumberedTurn();
   void Abandon(Session& session);
 
@@ -115,6 +125,7 @@ class TurnGate final : public OutputGate {
   uint64_t ended_ = last_;   // at the end of this turn, or of the last one
   uint64_t before_ = last_;  // and of the one before that
   LazyDeque<Held> held_;     // by turn
+  bool refuses_grants_ = false;
 };
 
 }  // namespace sluice

@@ -1,6 +1,6 @@
 // FollowerTurns: what the Sluices have that follow this server, in turns. They are those that keep
-// grants (lock-min-replicas): one counts from its first acknowledgement on, once it has all data.
-// A redis-server that follows holds nothing of an envelope, so it never counts.
+// grants (lock-min-replicas): one counts from its first acknowledgement on, once it has all data. A
+// redis-server that follows holds nothing of an envelope, so it never counts.
 #pragma once
 
 #include <cstddef>

@@ -25,7 +25,8 @@ class SlowPathFlags {
     kReplicas = 1u << 9,    // there are too few for writes
     kFollowing = 1u << 10,  // the data are another server's
     kCluster = 1u << 11,    // keys of some slots are other servers'
-    kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas | kFollowing,
+    kSluices = 1u << 12,    // there are too few for grants (lock-min-replicas), or they are behind
+    kGates = kPaused | kLateScript | kLog | kSaving | kHooked | kReplicas | kFollowing | kSluices,
   };
 
   bool Raised(Flag flag) const { return (flags_ & flag) != 0; }

@@ -164,7 +164,7 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
   const Command& command = request.command;
   session.last_command = &command.full_name;
   session.keeps_caching = command.container && (command.container->spec->flags & kKeepsCaching);
-  const bool is_plain = (session.conditions & ~uint32_t{kRestricted}) == 0 &&
+  const bool is_plain = (session.conditions & ~uint32_t{kRestricted | kNoConditions}) == 0 &&
                         !on_.flags.Raised(SlowPathFlags::kGates) &&
                         !(command.spec->flags & (kProtected | kOnlyReplayed));
   if (!is_plain) [[unlikely]] {

@@ -73,11 +73,11 @@ std::string Gates::MayWrite(const Session& session, const Request& request) cons
 
 // So few replicas would have the change that it might be lost with this server.
 std::string Gates::HasReplicas(const Session& session, const Request& request) const {
-  if (!log_.lacks_replicas || session.replays) return {};
-  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
-  const bool writes =
-      (request.command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes);
-  return writes ? std::string(kNoReplicasText) : std::string();
+  if (session.replays) return {};
+  const CommandSpec& spec = *request.command.spec;
+  const bool executes = session.in_multi() && (spec.flags & kEndsMulti);
+  const bool writes = (spec.flags & kWrite) || (executes && TransactionOf(session)->writes);
+  return std::string(log_.ReplicasRefusal(writes, spec.tells_of_grant));
 }
 
 // A client's write to a replica would be lost, and make it differ from its master.

@@ -27,6 +27,10 @@ struct LogState {
   std::string write_fault;      // in the system's words; empty: the log can be written
   bool snapshot_fault = false;  // snapshots are to be saved, and cannot be
   bool lacks_replicas = false;  // fewer than min-replicas-to-write are well: Replicas keeps it
+  // Why no grant can be kept by lock-min-replicas Sluices; empty: it can. GrantPromise keeps it,
+  // and whether that holds for all that is changed (replicas-required).
+  std::string sluices_refusal;
+  bool all_need_sluices = false;
   struct {
     int64_t started_unix_s = 0;
     uint64_t total_bytes = 0;
@@ -50,7 +54,16 @@ struct LogState {
   std::optional<StreamPosition> loaded_stream;
 
   bool denies_writes() const { return !write_fault.empty() || snapshot_fault; }
-  bool denies_anything() const { return loading || denies_writes() || lacks_replicas; }
+  bool denies_anything() const {
+    return loading || denies_writes() || lacks_replicas || !sluices_refusal.empty();
+  }
+  // What a command would change could not be kept by enough replicas: why, or empty. `grants`: its
+  // row says so (tells_of_grant).
+  std::string_view ReplicasRefusal(bool writes, bool grants) const {
+    if (writes && lacks_replicas) return kNoReplicasText;
+    const bool is_needed = grants || (writes && all_need_sluices);
+    return is_needed ? std::string_view(sluices_refusal) : std::string_view();
+  }
   std::string WriteRefusal() const {
     if (!snapshot_fault) return "MISCONF Errors writing to the AOF file: " + write_fault;
     return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "

@@ -206,6 +206,7 @@ void Assembly::TimeShifted(int64_t ms) {
   log.TimeShifted(ms);
   blocked_clients.TimeShifted(ms);
   replicas.TimeShifted(ms);
+  grant_promise.TimeShifted(ms);
   promotion_watch.TimeShifted(ms);
   following.TimeShifted(ms);
   own_line.TimeShifted(ms);

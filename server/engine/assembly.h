@@ -23,6 +23,7 @@
 #include "server/clients/links.h"
 #include "server/clients/yielder.h"
 #include "server/cluster/cluster_state.h"
+#include "server/commit/grant_promise.h"
 #include "server/commit/turn_gate.h"
 #include "server/commit/turn_waits.h"
 #include "server/config/config.h"
@@ -169,6 +170,8 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Snapshots snapshots;
   LogService log;
   Replicas replicas;
+  GrantPromise grant_promise{{config.settings(), clock, timers, turn_gate, log_state, flags,
+                              replicas, follow_state, clients}};
   Facts facts;
   FullSyncLoader full_sync_loader{ForFullSyncs()};
   MasterTime master_time{{clock, keyspace, [this](int64_t ms) { TimeShifted(ms); }}};
@@ -209,6 +212,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   uint64_t TurnsThatHave(const TurnNeeds& needs) const;
   void AddParts();
   void AddPartsOfCluster();
+  void AddPartsOfTestDouble();
   void Introduce();
 
   // --- assembly_options.cc

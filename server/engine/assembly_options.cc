@@ -68,6 +68,8 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
        }},
       {{"min-replicas-to-write", "min-replicas-max-lag"},
        [](Assembly& all) { all.replicas.NoteGood(); }},
+      {{"lock-min-replicas", "replicas-required"},
+       [](Assembly& all) { all.grant_promise.Configure(); }},
       {{"slowlog-max-len"},
        [](Assembly& all) {
          all.slow_log.set_entries_max(static_cast<size_t>(all.settings().slowlog_max_len));

@@ -23,6 +23,7 @@ LockService::Uses Assembly::ForLocks() {
       .current_client = current_client,
       .log = log_state,
       .turn_needs = turn_gate.needs(),
+      .followers = replicas,
       .flags = flags,
       .requests = request_ids,
   };
@@ -328,6 +329,7 @@ void Assembly::AddParts() {
   parts.Add(failover);
   parts.Add(following);
   parts.Add(graceful_end);
+  parts.Add(grant_promise);
   parts.Add(host);
   parts.Add(inputs);
   parts.Add(keyspace);
@@ -348,21 +350,25 @@ void Assembly::AddParts() {
   parts.Add(pubsub);
   parts.Add(replicas);
   parts.Add(rates);
-  if (request_watch) parts.Add(*request_watch);
   parts.Add(script_state);
   parts.Add(scripts);
   parts.Add(slow_log);
   parts.Add(snapshots);
   parts.Add(standstill);
   parts.Add(statistics);
-  if (time_control) parts.Add(*time_control);
-  if (options.spaces) parts.Add(*options.spaces);
   parts.Add(tracking);
   parts.Add(turn_gate);
   parts.Add(turn_waits);
   parts.Add(users);
   parts.Add(waiters);
   parts.Add(watches);
+  AddPartsOfTestDouble();
+}
+
+void Assembly::AddPartsOfTestDouble() {
+  if (request_watch) parts.Add(*request_watch);
+  if (time_control) parts.Add(*time_control);
+  if (options.spaces) parts.Add(*options.spaces);
 }
 
 void Assembly::AddPartsOfCluster() {

@@ -46,8 +46,8 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
   if (read_only && may_write) {
     return call.reply.Error("ERR Can not execute a script with write flag using *_ro command.");
   }
-  if (may_write && on_.log.lacks_replicas && !call.client.replays)
-    return call.reply.Error(kNoReplicasText);
+  const std::string_view lack = on_.log.ReplicasRefusal(may_write, /*grants=*/false);
+  if (!lack.empty() && !call.client.replays) return call.reply.Error(lack);
   if (declared && !(flags & (kScriptAllowOom | kScriptNoWrites)) &&
       on_.memory.Lacks(MemoryNeed::kAny)) {
     return call.reply.Error(
@@ -158,8 +158,10 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
     refusal = kReadOnlyText;
   } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
     refusal = on_.log.WriteRefusal();
-  } else if ((spec.flags & kWrite) && on_.log.lacks_replicas) {
-    refusal = kNoReplicasText;
+  } else if (const std::string_view lack =
+                 on_.log.ReplicasRefusal((spec.flags & kWrite) != 0, spec.tells_of_grant);
+             !lack.empty() && !running.caller->replays) {
+    refusal = lack;
   } else if ((spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
              on_.memory.Lacks(spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks
                                                                        : MemoryNeed::kAny)) {

@@ -322,8 +322,12 @@ RequestOutcome TurnLoop::Execute(Session& session, Args args, const Command* com
       on_.command_timer.Skip();
     }
   }
-  if (on_.replicas.stream().is_open()) [[unlikely]]
+  if (on_.replicas.stream().is_open()) [[unlikely]] {
     session.stream_seen = on_.replicas.stream().told();
+    if (on_.grant_promise.is_on() && !on_.current_client.serving_from_within())
+      on_.grant_promise.CommandDone(session, command ? command->spec : nullptr,
+                                    session.stream_seen);
+  }
   if (session.tracks() || on_.flags.Raised(SlowPathFlags::kPending)) [[unlikely]]
     on_.tracking.CommandDone(session);
   if (session.output.overflowed()) [[unlikely]] {
@@ -460,6 +464,8 @@ void TurnLoop::NumberTurn() {
   on_.following.EndTurn();
   on_.replicas.EndTurn();
   on_.turn_gate.EndTurn();
+  on_.grant_promise.Settle(on_.replicas.stream().told());
+  on_.locks.AnswerKept();
   on_.log.EndTurn();
   on_.turn_waits.Settle();
 }

@@ -1,6 +1,7 @@
 // Figures of locks: those that are held or linger, and what has come of all that was asked.
 
 #include "protocol/text/number_text.h"
+#include "server/commit/grant_promise.h"
 #include "server/config/config.h"
 #include "server/figures/sections.h"
 #include "server/locks/lock_service.h"
@@ -114,6 +115,18 @@ constexpr Figure kLockFigures[] = {
      Counter("sluice_lock_deadlocks", "Requests refused for a circle of waits.")},
     {"locks_fences_refused", "", "FENCED that was answered STALE", kLockCount<&LockCounts::fenced>,
      Counter("sluice_lock_fences_refused", "FENCED requests with a stale token.")},
+    {"locks_taken_back", "", "grants that too few replicas had in time (`lock-min-replicas`)",
+     kLockCount<&LockCounts::taken_back>,
+     Counter("sluice_locks_taken_back", "Grants that too few replicas had in time.")},
+    {"locks_waiting_for_replicas", "", "grants that wait for replicas, now",
+     [](From from) { return from.Get<LockService>().replica_waits().size(); },
+     Gauge("sluice_locks_waiting_for_replicas", "Grants that wait for replicas.")},
+    {"locks_replicas_behind", "",
+     "1 while replicas lack what they had not acknowledged in time: nothing is granted",
+     [](From from) { return from.Get<GrantPromise>().is_behind(); }},
+    {"locks_replicas_fell_behind", "", "how often they did, since the start",
+     [](From from) { return from.Get<GrantPromise>().times_behind(); },
+     Counter("sluice_locks_replicas_fell_behind", "How often replicas were too late.")},
     {"locks_restart_grace", "",
      "1 while names without a known owner are held back after a restart or a promotion",
      [](From from) { return from.Get<LockService>().GraceLeftMs() > 0; }},

@@ -9,10 +9,10 @@
 namespace sluice {
 namespace {
 
-// By LockEnd: an end that a log says (kForgone) is a release.
+// By LockEnd: an end that a log says (kForgone) is a release, and so is one that is taken back.
 std::string_view EventOf(LockEnd end) {
   constexpr std::string_view kEvents[] = {"lock-released", "lock-expired", "lock-broken",
-                                          "lock-released"};
+                                          "lock-released", "lock-released"};
   return kEvents[static_cast<size_t>(end)];
 }
 
@@ -22,6 +22,7 @@ std::string_view EventOf(LockEnd end) {
 // know of keeps the answer until it is on disk.
 void LockRecorder::HoldChanged(const Lock& lock, const LockHolder& holder) {
   if (!on_.changes.wants_effects()) return;
+  if (!holder.is_minimum_hold()) ++on_.turn_needs.grants;
   if (on_.horizon.is_on() && !on_.horizon.Cover(holder, on_.clock.now()))
     on_.turn_needs.disk = true;
   if (on_.horizon.is_followed()) [[unlikely]]
@@ -80,11 +81,13 @@ void LockRecorder::MinimumHoldEnded(const Lock& lock, const LockHolder& holder, 
   AddEnd(lock, holder.token, end);
 }
 
-// A replay that reads that a hold was broken knows that its token is stale. No token (0): of all.
+// A replay that reads that a hold was broken, or taken back, knows that its token is stale. No
+// token (0): of all.
 void LockRecorder::AddEnd(const Lock& lock, int64_t token, LockEnd end) {
   if (!on_.changes.wants_effects()) return;
   const LockNameView name = lock.name();
-  if (end == LockEnd::kBroken) {
+  if (end == LockEnd::kBroken) ++on_.turn_needs.grants;
+  if (end == LockEnd::kBroken || end == LockEnd::kTakenBack) {
     if (token == 0) return on_.changes.Add(name.db, {"LOCK.BREAK", name.key});
     return on_.changes.Add(name.db, {"LOCK.BREAK", name.key, "TOKEN", Int64Text(token)});
   }

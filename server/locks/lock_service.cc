@@ -51,6 +51,10 @@ std::string_view WhenOf(GraceReason reason) {
   }
 }
 
+void AnswerLate(CommandCall& call) {
+  call.reply.Error(call.part<LockService>().replica_waits().why_late());
+}
+
 }  // namespace
 
 LockService::LockService(const Uses& uses, HashKeys& hash_keys)
@@ -76,6 +80,17 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
              .losses = losses_,
              .grace = grace_,
              .locks = locks_}),
+      replica_waits_({.settings = uses.config.settings(),
+                      .clock = uses.clock,
+                      .clients = uses.clients,
+                      .blocked_clients = uses.blocked_clients,
+                      .flags = uses.flags,
+                      .followers = uses.followers,
+                      .turn_needs = uses.turn_needs,
+                      .held = held_,
+                      .locks = locks_,
+                      .answer_late = AnswerLate,
+                      .noted = [this] { SettleUnlessInside(); }}),
       waits_({.config = uses.config,
               .host = uses.host,
               .clock = uses.clock,
@@ -85,6 +100,7 @@ LockService::LockService(const Uses& uses, HashKeys& hash_keys)
               .held = held_,
               .locks = locks_,
               .requests = uses.requests,
+              .replica_waits = replica_waits_,
               .changes = uses.changes,
               .cancelled = [this] { SettleUnlessInside(); }},
              hash_keys.Next()),
@@ -492,6 +508,8 @@ void LockService::Settle() {
   while (true) {
     if (waits_.any_cancelled()) {
       waits_.Cancel();
+    } else if (replica_waits_.any_noted()) {
+      replica_waits_.TakeBack();
     } else if (!ended_.empty()) {
       for (const uint64_t session : std::exchange(ended_, {})) {
         locks_.SessionEnded(session, on_.clock.now());

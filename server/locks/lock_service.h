@@ -20,6 +20,7 @@
 #include "server/locks/lock_losses.h"
 #include "server/locks/lock_recorder.h"
 #include "server/locks/lock_waits.h"
+#include "server/locks/replica_waits.h"
 #include "server/locks/reservation.h"
 #include "server/locks/turn_meter.h"
 #include "server/notify/key_listeners.h"
@@ -66,6 +67,7 @@ class LockService final : public KeyListener {
     const CurrentClient& current_client;
     LogState& log;
     TurnNeeds& turn_needs;
+    const FollowerTurns& followers;
     SlowPathFlags& flags;
     RequestIds& requests;
   };
@@ -77,6 +79,8 @@ class LockService final : public KeyListener {
   Locks& Enter();
   HeldLocks& held_locks() { return held_; }
   LockWaits& waits() { return waits_; }
+  ReplicaWaits& replica_waits() { return replica_waits_; }
+  const ReplicaWaits& replica_waits() const { return replica_waits_; }
   FenceMemory& memory() { return memory_; }
   const FenceMemory& memory() const { return memory_; }
   FenceTokens& tokens() { return tokens_; }
@@ -160,10 +164,13 @@ class LockService final : public KeyListener {
            waits_.any_to_refuse() || any_to_tell() || memory_.has_new_bounds() || are_over_.any();
   }
   bool pending() const {
-    return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty();
+    return held_.any_noted() || losses_.any_noted() || waits_.any_cancelled() || !ended_.empty() ||
+           replica_waits_.any_noted();
   }
   // A lock is being changed by this service now, and LockRecorder tells of that.
   bool changes_itself() const { return held_.changes_a_key(); }
+  // Once a turn, when it has its number: answers requests whose grants replicas have by now.
+  void AnswerKept() { replica_waits_.Settle(); }
   // Before a turn and behind it: sees to it that there are tokens to give.
   void BetweenTurns() { reservation_.LookAhead(); }
   // Once, before the first client is served: whether data were loaded, whether the grants of before
@@ -237,6 +244,7 @@ class LockService final : public KeyListener {
   LockLosses losses_;
   LockRecorder recorder_;
   HeldLocks held_;
+  ReplicaWaits replica_waits_;
   LockWaits waits_;
   Locks locks_;
   TimerTaskOf<LockService> retry_{*this};  // while a wait is ready for which no token could be had

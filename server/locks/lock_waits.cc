@@ -77,6 +77,11 @@ void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   if (!session) return;
   const int64_t waited_ms = on_.clock.now().ms() - wait.since_ms;
   statistics_.CountGranted(wait.request.names, waited_ms);
+  if (wait.request.upgrades) {
+    if (on_.config.settings().lock_min_replicas > 0) session->conditions |= kTellsOfGrant;
+  } else if (on_.replica_waits.Wants(wait.request.replicas)) [[unlikely]] {
+    return on_.replica_waits.GoOn(*session, {wait.request, grants, waited_ms});
+  }
   on_.blocked_clients.Finish(*session, [&](ReplySink& reply) {
     if (wait.request.several) {
       ReplyTokens(reply, grants);

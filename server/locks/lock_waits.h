@@ -18,6 +18,7 @@
 #include "server/limits/request_ids.h"
 #include "server/locks/held_locks.h"
 #include "server/locks/lock_wait_statistics.h"
+#include "server/locks/replica_waits.h"
 #include "server/locks/vain_waits.h"
 #include "server/waiting/blocked_clients.h"
 #include "storage/locks/locks.h"
@@ -37,6 +38,7 @@ class LockWaits final : public WaitOwner, public LockCallers {
     HeldLocks& held;
     Locks& locks;
     RequestIds& requests;
+    ReplicaWaits& replica_waits;
     const ChangeRecorder changes;
     std::function<void()> cancelled;  // called when a wait has been noted as over
   };

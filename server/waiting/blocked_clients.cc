@@ -36,21 +36,32 @@ bool BlockedClients::Block(CommandCall& call, const BlockTerms& terms) {
   auto blocked =
       std::make_unique<Wait>(*this, session.id, asks_otherwise ? Checked(terms.again) : call);
   if (asks_otherwise) blocked->asked = std::make_unique<QueuedCommand>(call);
-  blocked->on_timeout = terms.on_timeout;
-  blocked->owner = terms.owner;
-  blocked->wait_id = terms.wait_id;
-  if (terms.deadline_ms != 0) {
-    blocked->fired = [](TimerTask& task) {
-      const Wait& wait = static_cast<Wait&>(task);
-      wait.whose.TimeIsOver(*wait.whose.on_.clients.Find(wait.session));
-    };
-    on_.timers.Arm(*blocked, terms.deadline_ms);
-    ++with_deadline_;
-  }
+  SetTerms(*blocked, terms);
   ++size_;
   session.blocked = true;
   session.rare.Make().blocked_call = std::move(blocked);
   return true;
+}
+
+void BlockedClients::SetTerms(BlockedCall& blocked, const BlockTerms& terms) {
+  blocked.on_timeout = terms.on_timeout;
+  blocked.owner = terms.owner;
+  blocked.wait_id = terms.wait_id;
+  if (terms.deadline_ms == 0) return;
+  blocked.fired = [](TimerTask& task) {
+    const Wait& wait = static_cast<Wait&>(task);
+    wait.whose.TimeIsOver(*wait.whose.on_.clients.Find(wait.session));
+  };
+  on_.timers.Arm(blocked, terms.deadline_ms);
+  ++with_deadline_;
+}
+
+void BlockedClients::GoOn(Session& session, const BlockTerms& terms) {
+  BlockedCall& blocked = *BlockedCallOf(session);
+  if (blocked.fired) --with_deadline_;
+  blocked.fired = nullptr;
+  on_.timers.Disarm(blocked);
+  SetTerms(blocked, terms);
 }
 
 // Words that a handler has made of those of its call.

@@ -65,6 +65,9 @@ class BlockedClients final : public ClosingListener {
   // and has been answered as at the deadline; or the client stays as it is blocked, for its handler
   // was run by RunAgain.
   bool Block(CommandCall& call, const BlockTerms& terms);
+  // The client that is blocked waits on these terms from here on, on its owner's word. Its keys,
+  // and what runs again, stay as they are.
+  void GoOn(Session& session, const BlockTerms& terms);
   // The command that has run inside `call` (FENCED's) has blocked the client: what runs again on a
   // wake-up is `call` itself: its first `prefix` arguments before those that the inner one kept.
   void Wrap(CommandCall& call, size_t prefix);
@@ -101,6 +104,7 @@ class BlockedClients final : public ClosingListener {
 
   Request Checked(Args words) const;
   std::unique_ptr<BlockedCall> TakeCall(Session& session);
+  void SetTerms(BlockedCall& blocked, const BlockTerms& terms);
   void TimeIsOver(Session& session);
   static void TellOwner(const BlockedCall& blocked, WaitEnd end);
   std::unique_ptr<BlockedCall> EndWait(Session& session, End answer, WaitEnd end);

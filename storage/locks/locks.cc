@@ -212,6 +212,20 @@ int64_t Locks::Release(OpenLock& open, std::string_view owner, bool all, int64_t
   return left;
 }
 
+bool Locks::TakeBack(OpenLock& open, std::string_view owner, int64_t token, const Now& now) {
+  Settle(open, now, {.owner = owner});
+  if (!IsHeldBy(open, owner, token)) return false;
+  const bool is_last = open.lock()->FindOwner(owner)->holds <= 1;
+  EndHolders(open, LockEnd::kTakenBack, now, [&](Lock& lock, Lock::OnEnd on_end) {
+    return is_last ? lock.Break(token, now, on_end)
+                   : lock.Release(owner, false, token, now, on_end);
+  });
+  if (is_last) return true;
+  ++counts_.taken_back;
+  listener_.HoldChanged(*open.lock(), *open.lock()->FindOwner(owner));
+  return true;
+}
+
 int64_t Locks::Break(OpenLock& open, int64_t token, const Now& now) {
   Settle(open, now, {.token = token});
   const Lock* lock = open.lock();
@@ -382,6 +396,7 @@ void Locks::RememberNewest(const Lock& lock, LockNameView name, const Now& now) 
 
 uint64_t& Locks::CountOf(LockEnd why) {
   if (why == LockEnd::kExpired) return counts_.expired;
+  if (why == LockEnd::kTakenBack) return counts_.taken_back;
   return why == LockEnd::kBroken ? counts_.broken : counts_.released;
 }
 

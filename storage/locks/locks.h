@@ -57,8 +57,8 @@ inline constexpr int64_t kExpiredPerLook = 32;  // between two looks at the mete
 // Beyond that a request for permits ends so many leases, if it needs their room.
 inline constexpr int64_t kExpiredForRoom = 64;
 
-// A closed session releases; kForgone: a log says so.
-enum class LockEnd : uint8_t { kReleased, kExpired, kBroken, kForgone };
+// A closed session releases; kForgone: a log says so; kTakenBack: its owner was never told of it.
+enum class LockEnd : uint8_t { kReleased, kExpired, kBroken, kForgone, kTakenBack };
 
 struct LockGrant {
   int64_t token = 0;
@@ -75,6 +75,7 @@ struct LockCounts {
   uint64_t released = 0;    // holders that are none any more: given back, their sessions closed,
   uint64_t expired = 0;     // leases over,
   uint64_t broken = 0;      // thrown out
+  uint64_t taken_back = 0;  // grants that were never answered
   uint64_t deadlocks = 0;   // refused
   uint64_t fenced = 0;      // stale tokens
 };
@@ -171,6 +172,9 @@ class Locks {
                 const Now& now);
   // The holds left; -1 likewise.
   int64_t Release(OpenLock& lock, std::string_view owner, bool all, int64_t token, const Now& now);
+  // A grant of which its owner was not told, and never will be: one hold less; with the last its
+  // token is worth nothing. False: the owner does not hold it by that token any more.
+  bool TakeBack(OpenLock& lock, std::string_view owner, int64_t token, const Now& now);
   // How many holders were thrown out: all, or (token != 0) that one.
   int64_t Break(OpenLock& lock, int64_t token, const Now& now);
 

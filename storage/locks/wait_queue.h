@@ -68,6 +68,10 @@ struct LockRequest {
   // there, for other readers alone.
   bool upgrades = false;
 
+  // Kept for the caller: so many replicas are to have the grant within so many ms; 0: as usual.
+  uint32_t replicas = 0;
+  uint32_t replicas_ms = 0;
+
   // When it counts as having come.
   int64_t CameMs(int64_t since_ms) const { return since_ms - ahead_ms; }
 };

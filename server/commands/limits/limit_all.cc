@@ -167,7 +167,8 @@ constexpr CommandRow kLimitAllRows[] = {
          "burst:integer(0..2^62) cost:integer(0..2^63-1) | "
          "POLICY name:string(0..256) cost:integer(0..2^63-1)> ...> "
          "[id=<ID token [FOR for-ms:integer(1..86400000)]>]",
-     .summary = "Take from several limits, all or none: allowed, and each one's values."},
+     .summary = "Take from several limits, all or none: allowed, and each one's values.",
+     .tells_of_grant = true},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/commit/turn_gate.h"
 #include "server/notify/notifications.h"
 #include "storage/limits/calendar.h"
 
@@ -78,6 +79,7 @@ void SayTaken(CommandCall& call, std::string_view key, const LimitRequest& reque
               std::string_view event) {
   call.Changed(kNotifyModule, event, key);
   if (!call.wants_effects()) return;
+  ++call.part<TurnGate>().needs().grants;
   const std::vector<std::string> words = LoggedTake(key, request, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
   call.ReplaceWith(views);

@@ -20,6 +20,8 @@
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/limits/limit_requests.h"
 #include "server/commands/shared/rows.h"
+#include "server/commit/turn_gate.h"
+#include "server/config/config.h"
 #include "server/core/turn_clock.h"
 #include "server/dispatch/effects/change_recorder.h"
 #include "server/dispatch/gates.h"
@@ -59,6 +61,7 @@ void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& r
   const ChangeRecorder changes(parts);
   changes.Changed(kNotifyModule, kTakeEvent, key);
   if (!changes.wants_effects()) return;
+  parts.Get<TurnGate>().needs().of_grants = true;
   const std::vector<std::string> words = LoggedTake(key.key, request, parts.Get<TurnClock>().now());
   const std::vector<std::string_view> views(words.begin(), words.end());
   changes.Add(key.db, views);
@@ -117,6 +120,8 @@ std::optional<int64_t> TryAgain(const Parts& parts, KeyNameView key,
   if (request.cost > config->Capacity()) request.ban_ms = ticket.request.ban_ms;
   const LimitVerdict verdict = limiter.Take(request);
   if (limiter.changed()) SayTakenByWaiter(parts, key, request);
+  const bool is_kept_first = parts.Get<Config>().settings().lock_min_replicas > 0;
+  if (is_kept_first && limiter.changed() && verdict.allowed) session.conditions |= kTellsOfGrant;
   // It stays at the head, and the queue's timer is set to that.
   if (!verdict.allowed && verdict.retry_ms >= 0) return verdict.retry_ms;
   RememberTake(parts, ticket.asked, verdict, parts.Get<TurnClock>().now());
@@ -292,6 +297,7 @@ void Refund(CommandCall& call) {
   const int64_t remaining = limiter.Refund(units);
   if (limiter.changed()) call.Changed(kNotifyModule, "limit.refund", call.args[1]);
   if (limiter.changed() && call.wants_effects()) {
+    ++call.part<TurnGate>().needs().grants;
     call.ReplaceWith(
         {"LIMIT.REFUND", call.args[1], Int64Text(units), "AT", Int64Text(now.unix_us())});
   }
@@ -347,7 +353,8 @@ constexpr CommandRow kLimitsRows[] = {
               "[PEEK | WAIT wait-ms:integer(0..2^46)] [BAN ban-ms:integer(1..2^46)] [SHADOW] "
               "[id=<ID token [FOR for-ms:integer(1..86400000)]>]",
      .summary = "Take from a limit if it allows: allowed, limit, remaining, when to retry, reset.",
-     .key_flags = TakeKeyFlags},
+     .key_flags = TakeKeyFlags,
+     .tells_of_grant = true},
     {.name = "LIMIT.REFUND",
      .arity = -3,
      .flags = kNotInRedis70 | kWrite | kFast,
@@ -359,7 +366,8 @@ constexpr CommandRow kLimitsRows[] = {
      .complexity = "O(1); LOG and LEAKY: O(log N) where N is the number of milliseconds of the "
                    "period in which something came.",
      .usage = "key units:integer(1..2^63-1) [id=<ID token [FOR for-ms:integer(1..86400000)]>]",
-     .summary = "Give back what was taken and not used; what remains, or null without the key."},
+     .summary = "Give back what was taken and not used; what remains, or null without the key.",
+     .tells_of_grant = true},
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/shared/rows.h"
+#include "server/commit/turn_gate.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/gates.h"
@@ -83,9 +84,12 @@ void Fenced(CommandCall& call) {
 
   const uint32_t conditions = call.client.conditions;
   call.client.conditions |= kInFenced;
+  const uint64_t changes = call.keyspace.changes();
   call.part<Dispatcher>().RunInner(call.client, inner, call.reply, kInnerAt);
   call.client.conditions = (call.client.conditions & ~kInFenced) | (conditions & kInFenced);
   call.part<Waiters>().blocked_clients().Wrap(call, kInnerAt);
+  if (call.wants_effects() && call.keyspace.changes() != changes)
+    ++call.part<TurnGate>().needs().grants;
 }
 
 // inner_command: keys of the inner request are keys of this one, for ACLs, GETKEYS and snapshots.
@@ -101,7 +105,8 @@ constexpr CommandRow kFencedRows[] = {
      .complexity = "That of the inner command.",
      .usage = "key token:integer(1..2^53-1) command [arg ...]",
      .summary = "Run a command unless this fencing token of the lock is stale.",
-     .inner_command = static_cast<int>(kInnerAt)},
+     .inner_command = static_cast<int>(kInnerAt),
+     .tells_of_grant = true},
 };
 
 }  // namespace

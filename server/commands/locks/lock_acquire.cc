@@ -9,6 +9,7 @@
 // the owner holds it, and how long it waited in ms. Null: not granted within WAIT.
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,12 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
     request.ahead_ms = options.priority * call.settings.lock_priority_patience;
   }
   LockService& service = call.part<LockService>();
+  if (options.replicas > 0) [[unlikely]] {
+    if (const std::string why = service.replica_waits().WhyTooMany(options.replicas); !why.empty())
+      return call.reply.Error(why);
+    request.replicas = options.replicas;
+    request.replicas_ms = options.replicas_ms;
+  }
   Locks& locks = service.Enter();
   OpenLocks open = OpenLocksAt(call, locks, first_key, keys);
   if (open.empty()) return;
@@ -110,6 +117,14 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   if (is_first) [[unlikely]] {
     call.part<RequestIds>().Remember(ChangeRecorder(call.parts), asked, TokensOf(result.grants),
                                      call.now);
+  }
+  if (service.replica_waits().Wants(options.replicas) && call.may_wait()) [[unlikely]] {
+    LockRequest kept{.owner = std::string(call.args[first_key + keys]), .several = several};
+    for (const OpenLock& lock : open) kept.names.emplace_back(lock.name());
+    kept.terms.again = !asked.id.empty() && !is_first;
+    kept.replicas = options.replicas;
+    kept.replicas_ms = options.replicas_ms;
+    return service.replica_waits().Block(call, {std::move(kept), result.grants});
   }
   several ? ReplyTokens(call.reply, result.grants)
           : ReplyGrant(call.reply, result.grants.front(), 0);
@@ -154,8 +169,9 @@ constexpr CommandRow kLockAcquireListed[] = {
               "[SHARED | permits=<PERMITS n:integer(1..2^31) OF m:integer(1..2^31)>] [MINHOLD "
               "minhold-ms:integer(0..2^46)] "
               "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)] "
-              "[ID token]",
-     .summary = "Take a lock; its fencing token, or null while others hold it."},
+              "[ID token] [replicas=<REPLICAS k:integer(1..2^31-1) ms:integer(1..2^31-1)>]",
+     .summary = "Take a lock; its fencing token, or null while others hold it.",
+     .tells_of_grant = true},
     {.name = "LOCK.MACQUIRE",
      .arity = -5,
      .flags = kNotInRedis70 | kWrite | kDenyOom | kBlocking,
@@ -166,8 +182,9 @@ constexpr CommandRow kLockAcquireListed[] = {
               "lease-ms:integer(1..2^46)] [SESSION] "
               "[WAIT wait-ms:integer(0..2^46)] [SHARED] [MINHOLD minhold-ms:integer(0..2^46)] "
               "[LABEL label:string(0..1024)] [NOTIFY] [PRIORITY priority:integer(-100..100)] "
-              "[ID token]",
-     .summary = "Take several locks or none; their fencing tokens."},
+              "[ID token] [replicas=<REPLICAS k:integer(1..2^31-1) ms:integer(1..2^31-1)>]",
+     .summary = "Take several locks or none; their fencing tokens.",
+     .tells_of_grant = true},
 };
 constexpr auto kLockAcquireRows =
     RowsOf(kLockAcquireListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});

@@ -103,7 +103,8 @@ constexpr CommandRow kLockModesListed[] = {
      .run = Downgrade,
      .complexity = "O(1)",
      .usage = "key owner:string(1..1024)",
-     .summary = "Be a reader of a lock that one holds alone; the reader's token."},
+     .summary = "Be a reader of a lock that one holds alone; the reader's token.",
+     .tells_of_grant = true},
     {.name = "LOCK.UPGRADE",
      .arity = -3,
      .flags = kNotInRedis70 | kWrite | kFast | kBlocking,
@@ -111,7 +112,8 @@ constexpr CommandRow kLockModesListed[] = {
      .run = Upgrade,
      .complexity = "O(1); O(N) with N owners and waiters that are connected, if it has to wait",
      .usage = "key owner:string(1..1024) [WAIT wait-ms:integer(0..2^46)]",
-     .summary = "Be the writer of a lock that one reads; the writer's token."},
+     .summary = "Be the writer of a lock that one reads; the writer's token.",
+     .tells_of_grant = true},
 };
 constexpr auto kLockModesRows =
     RowsOf(kLockModesListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});

@@ -15,6 +15,7 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kPriorityMax = 100;
+constexpr int64_t kReplicasMax = 2147483647;  // and ms for them
 static_assert(kPriorityMax * kPriorityPatienceMax <= kAheadMsMax);
 
 // LEASE ends by itself, SESSION with the connection; a lock may have both, and ends with the later
@@ -49,6 +50,11 @@ void ReadPriority(ArgReader& args, AcquireOptions& options) {
 }
 // So that the request can be asked again, should its answer be lost.
 void ReadId(ArgReader& args, AcquireOptions& options) { options.id = ReadRequestId(args); }
+// Both, so that nobody waits for ever.
+void ReadReplicas(ArgReader& args, AcquireOptions& options) {
+  options.replicas = static_cast<uint32_t>(args.IntIn({"REPLICAS", 1, kReplicasMax}));
+  options.replicas_ms = static_cast<uint32_t>(args.IntIn({"REPLICAS", 1, kReplicasMax, "ms"}));
+}
 void ReadNotify(ArgReader&, AcquireOptions& options) { options.notify = true; }
 
 // SHARED and PERMITS exclude each other: beside one the other is a syntax error.
@@ -71,6 +77,7 @@ constexpr OptionRow<AcquireOptions> kLockOptionsOptions[] = {
     {"NOTIFY", ReadNotify},
     {"PRIORITY", ReadPriority},
     {"ID", ReadId},
+    {"REPLICAS", ReadReplicas},
 };
 
 // The client whose connection counts: a script acts for its caller.
@@ -106,7 +113,10 @@ void ReadAcquireOptions(CommandCall& call, ArgReader& args, AcquireOptions& opti
   if (options.session) options.terms.session = ConnectionOf(caller);
   if (options.notify) options.terms.notify = ConnectionOf(caller);
   if (options.notify && caller.resp() < 3) args.Fail("ERR NOTIFY needs RESP3 (HELLO 3)");
-  if (!call.may_wait()) options.wait_ms = 0;
+  if (call.may_wait()) [[likely]]
+    return;
+  options.wait_ms = 0;
+  if (options.replicas > 0) args.Fail("ERR REPLICAS cannot wait inside MULTI, a script or FENCED");
 }
 
 }  // namespace sluice

@@ -17,6 +17,8 @@ struct AcquireOptions {
   int priority = 0;
   RequestId id = {};  // empty: it has none
   int64_t wait_ms = 0;
+  uint32_t replicas = 0;  // so many are to have the grant, within so many ms; 0: as usual
+  uint32_t replicas_ms = 0;
   bool session = false;
   bool notify = false;
 };

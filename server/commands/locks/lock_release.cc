@@ -185,7 +185,8 @@ constexpr CommandRow kLockReleaseListed[] = {
          "O(1), and a glance at each lease that is over; the memory of N holders is freed "
          "in slices",
      .usage = "key [TOKEN token:integer(1..2^53-1)]",
-     .summary = "Throw the holders of a lock out, or the one with this token; how many they were."},
+     .summary = "Throw the holders of a lock out, or the one with this token; how many they were.",
+     .tells_of_grant = true},
     {.name = "LOCK.MRELEASE",
      .arity = -4,
      .flags = kNotInRedis70 | kWrite,
@@ -211,7 +212,8 @@ constexpr CommandRow kLockReleaseListed[] = {
      .usage = "key owner:string(1..1024) LEASE lease-ms:integer(1..2^46) [TOKEN "
               "token:integer(1..2^53-1)] [SHARED | permits=<PERMITS n:integer(1..2^31) OF "
               "m:integer(1..2^31)>]",
-     .summary = "Let the lease of a lock begin anew; how long it is."},
+     .summary = "Let the lease of a lock begin anew; how long it is.",
+     .tells_of_grant = true},
 };
 constexpr auto kLockReleaseRows =
     RowsOf(kLockReleaseListed, {.categories = kCatLock, .group = "lock", .since = "0.1.0"});

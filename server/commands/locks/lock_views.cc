@@ -5,8 +5,9 @@
 // held, and FENCED asks it.
 //
 //   command         answer
-//   LOCK.INFO       mode, permits, token, holders, waiters, longest_wait_ms, in_vain_last_hour;
-//                   nothing for a free lock without waiters
+//   LOCK.INFO       mode, permits, token, holders, waiters, longest_wait_ms, in_vain_last_hour, and
+//                   while a grant waits for them replicas_wanted, replicas_have; nothing for a free
+//                   lock without waiters
 //   LOCK.WAITERS    owner, client_id, waited_ms, left_ms, priority of each
 //   LOCK.LIST       a cursor, and names of locks of the client's database; with WAITED of those
 //                   that are waited for
@@ -78,7 +79,8 @@ int64_t LongestWaitMs(const WaitQueue::Line* line, const Now& now) {
 }
 
 // A free lock that is waited for is shown too (a hand-over is due). All in one piece. A
-// lock held back after a restart shows no holders, as it is not known whether there are any.
+// lock held back after a restart shows no holders, as it is not known whether there are any. While
+// the newest grant waits for replicas, two more tell for how many, and how many have it.
 //   LOCK.INFO free  → []
 // After `LOCK.ACQUIRE pool alice LEASE 30000 PERMITS 2 OF 3`:
 //   LOCK.INFO pool  → ["permits", 3, TOKEN, [["alice", TOKEN, 2, 1, 30000, 0, 0, ""]], 0, 0, 0]
@@ -93,7 +95,9 @@ void Info(CommandCall& call) {
   const bool held = lock && !lock->empty();
   // Only there do permits of the whole say something.
   const bool semaphore = held && lock->mode() == LockMode::kPermits;
-  ReplyFields fields(call.reply, 7);
+  const ReplicaWaits::Progress kept =
+      call.part<LockService>().replica_waits().ProgressOf(held ? lock->newest_token() : 0);
+  ReplyFields fields(call.reply, kept.wanted > 0 ? 9 : 7);
   fields.At("mode").Bulk(held ? kLockModeWords[static_cast<size_t>(lock->mode())] : "free");
   fields.Integer("permits", semaphore ? lock->permits_of() : 0);
   fields.Integer("token", lock ? lock->newest_token() : 0);
@@ -104,6 +108,9 @@ void Info(CommandCall& call) {
   fields.Integer("waiters", static_cast<int64_t>(waiters));
   fields.Integer("longest_wait_ms", LongestWaitMs(queue.LineOf(open->name()), call.now));
   fields.Integer("in_vain_last_hour", call.part<LockService>().waits().InVain(open->name()));
+  if (kept.wanted == 0) return;
+  fields.Integer("replicas_wanted", kept.wanted);
+  fields.Integer("replicas_have", static_cast<int64_t>(kept.have));
 }
 
 // In the order in which they would go, whatever their mode. O(waiters) in one piece.

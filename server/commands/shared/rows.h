@@ -96,6 +96,7 @@ constexpr CommandSpec SpecOf(const CommandRow& row, Take take) {
           .request_flags = row.request_flags,
           .find_keys = row.find_keys,
           .inner_command = row.inner_command,
+          .tells_of_grant = row.tells_of_grant,
           .channels = row.channels};
 }
 

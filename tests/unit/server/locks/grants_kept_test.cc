@@ -1,19 +1,58 @@
-// Grants that replicas must have before they are answered, as clients see them.
+// Grants that replicas must have before they are answered (lock-min-replicas, REPLICAS), as clients
+// and made-up replicas see them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
-#include "tests/support/engine_fixture.h"
+#include "server/commit/grant_promise.h"
+#include "server/locks/lock_service.h"
+#include "tests/unit/server/replication/replicas_fixture.h"
 
 namespace sluice {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::StartsWith;
 
-class GrantsKeptTest : public EngineFixture {
+class GrantsKeptTest : public ReplicasFixture {
  protected:
   std::string Text(std::string_view line) { return Line(line).ToText(); }
+  // A Sluice that has all so far.
+  TestClient& Sluice() {
+    TestClient& replica = NewReplica("sluice");
+    Sync(replica);
+    Acknowledge(replica, end());
+    return replica;
+  }
+  void AcknowledgeAll(TestClient& replica) { Acknowledge(replica, end()); }
+  // What a client is answered at once, or "" while it waits.
+  std::string Ask(TestClient& client, std::string_view line) {
+    client.Send(Words(line));
+    return Answer(client);
+  }
+  std::string Answer(TestClient& client) {
+    server().Settle();
+    const std::optional<Reply> reply = client.Next();
+    return reply ? reply->ToText() : "";
+  }
+  static std::vector<std::string> Words(std::string_view line) {
+    std::vector<std::string> words;
+    while (!line.empty()) {
+      const size_t end = std::min(line.find(' '), line.size());
+      words.emplace_back(line.substr(0, end));
+      line.remove_prefix(std::min(end + 1, line.size()));
+    }
+    return words;
+  }
+  const LockService& locks() { return engine().part<LockService>(); }
+  int64_t last_token() { return engine().part<LockService>().tokens().last(); }
+
+  TestClient& alice_ = Connect();
+  TestClient& bob_ = Connect();
 };
 
 TEST_F(GrantsKeptTest, OptionsAreCheckedAndOffUnlessSaidOtherwise) {
@@ -23,6 +62,300 @@ TEST_F(GrantsKeptTest, OptionsAreCheckedAndOffUnlessSaidOtherwise) {
   EXPECT_THAT(Text("CONFIG SET lock-min-replicas -1"), HasSubstr("must be between 0 and"));
   EXPECT_THAT(Text("CONFIG SET lock-replicas-timeout 0"), HasSubstr("must be between 1 and"));
   EXPECT_THAT(Text("CONFIG SET replicas-required some"), HasSubstr("grants, all"));
+}
+
+TEST_F(GrantsKeptTest, AGrantIsAnsweredWhenAReplicaHasIt) {
+  TestClient& replica = Sluice();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000"), "");
+  EXPECT_EQ(locks().replica_waits().size(), 1U);
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE job bob LEASE 30000"), "") << "it shows what may be lost";
+  AdvanceTime(200);
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :29800, :1, :0]")) << "the lease has begun";
+  EXPECT_EQ(Answer(bob_), "(nil-array)");
+  EXPECT_EQ(locks().replica_waits().size(), 0U);
+  EXPECT_EQ(Text("GET k"), "(nil)") << "nothing waits any more";
+}
+
+TEST_F(GrantsKeptTest, AGrantThatNoReplicaHasInTimeIsTakenBack) {
+  TestClient& replica = Sluice();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 MINHOLD 9000"), "");
+  const std::string token = std::to_string(last_token());
+  AdvanceTime(999);
+  EXPECT_EQ(Answer(alice_), "");
+  AdvanceTime(1);
+  EXPECT_EQ(Answer(alice_),
+            "-NOREPLICAS 0 of 1 replicas have the grant in time, so it is taken back");
+  EXPECT_EQ(locks().counts().taken_back, 1U);
+  EXPECT_EQ(Text("LOCK.INFO job"), "[]");
+  EXPECT_THAT(Sent(replica), HasSubstr("LOCK.BREAK"));
+  EXPECT_THAT(Text("LOCK.ACQUIRE job bob LEASE 1000"),
+              StartsWith("-NOREPLICAS the replicas are behind: 0 of 1"));
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Text("FENCED job " + token + " GET k"), StartsWith("-STALE"));
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE job bob LEASE 1000"), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(bob_), HasSubstr(", :1000, :1, :0]"));
+}
+
+TEST_F(GrantsKeptTest, OneHoldMoreIsTakenBackAloneAndTheTokenStaysGood) {
+  TestClient& replica = Sluice();
+  EXPECT_THAT(Text("LOCK.ACQUIRE job alice LEASE 30000"), HasSubstr(", :1, :0]"));
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 50"), "");
+  AdvanceTime(50);
+  EXPECT_THAT(Answer(alice_), StartsWith("-NOREPLICAS"));
+  EXPECT_EQ(Text("LOCK.RELEASE job alice"), ":0");
+}
+
+TEST_F(GrantsKeptTest, AHandedOverGrantWaitsAndGoesToTheNextWhenItIsTakenBack) {
+  TestClient& replica = Sluice();
+  TestClient& carol = Connect();
+  EXPECT_THAT(Text("LOCK.ACQUIRE job alice LEASE 30000"), HasSubstr(", :1, :0]"));
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE job bob LEASE 30000 WAIT 60000 REPLICAS 1 100"), "");
+  EXPECT_EQ(Ask(carol, "LOCK.ACQUIRE job carol LEASE 30000 WAIT 60000 REPLICAS 1 5000"), "");
+  AdvanceTime(40);
+  EXPECT_EQ(Text("LOCK.RELEASE job alice"), ":0");
+  EXPECT_EQ(locks().replica_waits().size(), 1U);
+  AdvanceTime(100);
+  EXPECT_THAT(Answer(bob_), StartsWith("-NOREPLICAS 0 of 1"));
+  EXPECT_EQ(Answer(carol), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(carol), HasSubstr(", :30000, :1, :140]"));
+}
+
+TEST_F(GrantsKeptTest, SeveralLocksAreTakenBackAsOne) {
+  Sluice();
+  EXPECT_EQ(Ask(alice_, "LOCK.MACQUIRE 2 a b alice LEASE 30000 REPLICAS 1 50"), "");
+  EXPECT_EQ(Ask(bob_, "LOCK.MACQUIRE 2 b a bob LEASE 30000 WAIT 1000"), "");
+  AdvanceTime(50);
+  EXPECT_THAT(Answer(alice_), StartsWith("-NOREPLICAS"));
+  EXPECT_THAT(Answer(bob_), StartsWith("["));
+}
+
+TEST_F(GrantsKeptTest, WhatChangesAGrantWaitsAtTheGateAndIsClosedWhenItsTimeIsOver) {
+  TestClient& replica = Sluice();
+  TestClient& reader = Connect();
+  EXPECT_THAT(Text("LOCK.ACQUIRE job alice LEASE 30000"), HasSubstr(", :1, :0]"));
+  const std::string token = std::to_string(last_token());
+  AcknowledgeAll(replica);
+  Set("lock-min-replicas", "1");
+  for (const std::string& line :
+       {std::string("LOCK.RENEW job alice LEASE 30000"), "FENCED job " + token + " SET k v",
+        std::string("LIMIT.TAKE l WINDOW 9 1000"), std::string("LIMIT.REFUND l 1"),
+        std::string("LIMIT.ALL 2 m n WINDOW 9 1000 0 1 WINDOW 9 1000 0 1"),
+        std::string("LOCK.DOWNGRADE job alice"), std::string("LOCK.UPGRADE job alice"),
+        std::string("LOCK.BREAK job")}) {
+    EXPECT_EQ(Ask(alice_, line), "") << line;
+    EXPECT_EQ(Ask(reader, "EXISTS nothing"), "") << "it may show what waits: " << line;
+    AcknowledgeAll(replica);
+    EXPECT_THAT(Answer(alice_), testing::Not(StartsWith("-"))) << line;
+    EXPECT_EQ(Answer(reader), ":0") << line;
+  }
+  EXPECT_EQ(Ask(alice_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  EXPECT_EQ(Ask(bob_, "SET k w"), "") << "a plain write waits for nothing of its own";
+  AdvanceTime(1000);
+  EXPECT_TRUE(alice_.closed());
+  EXPECT_EQ(alice_.TakeBytes(), "");
+  EXPECT_EQ(Answer(bob_), "+OK");
+  EXPECT_TRUE(engine().part<GrantPromise>().is_behind());
+  EXPECT_EQ(Text("GET k"), "\"w\"") << "nobody waits for the slow one again";
+  EXPECT_THAT(Text("LIMIT.TAKE l WINDOW 9 1000"),
+              StartsWith("-NOREPLICAS the replicas are behind"));
+  EXPECT_EQ(Text("SET k x"), "+OK");
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Ask(bob_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(bob_), StartsWith("[:1, "));
+}
+
+TEST_F(GrantsKeptTest, TransactionsAndScriptsWaitAtTheGate) {
+  TestClient& replica = Sluice();
+  Set("lock-min-replicas", "1");
+  const std::string script = "return redis.call('LOCK.ACQUIRE','s','me','LEASE','9000')";
+  alice_.Run({"MULTI"});
+  alice_.Run({"LOCK.ACQUIRE", "t", "me", "LEASE", "9000"});
+  EXPECT_EQ(Ask(alice_, "EXEC"), "");
+  bob_.Send({"EVAL", script, "1", "s"});
+  EXPECT_EQ(Answer(bob_), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :9000, :1, :0]"));
+  EXPECT_THAT(Answer(bob_), HasSubstr(", :9000, :1, :0]"));
+  bob_.Send({"EVAL", script, "1", "s"});
+  AdvanceTime(1000);
+  EXPECT_TRUE(bob_.closed());
+  EXPECT_EQ(bob_.TakeBytes(), "");
+  EXPECT_THAT(Run({"EVAL", script, "1", "s"}).ToText(), HasSubstr("NOREPLICAS"));
+}
+
+TEST_F(GrantsKeptTest, WithAllEveryChangeWaits) {
+  TestClient& replica = Sluice();
+  Set("replicas-required", "all");
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "SET k v NX PX 1000"), "");
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Answer(alice_), "+OK");
+  EXPECT_EQ(Ask(alice_, "SET k w"), "");
+  AdvanceTime(1000);
+  EXPECT_TRUE(alice_.closed());
+  EXPECT_EQ(Text("EXISTS k"), ":1") << "reads go on";
+  EXPECT_THAT(Text("SET k x"), StartsWith("-NOREPLICAS"));
+  EXPECT_THAT(Run({"EVAL", "return redis.call('SET','k','x')", "1", "k"}).ToText(),
+              HasSubstr("NOREPLICAS"));
+}
+
+TEST_F(GrantsKeptTest, WithTooFewNothingIsGranted) {
+  OnlineReplica();  // a redis-server, which knows no locks
+  Set("lock-min-replicas", "1");
+  const std::string refused = "-NOREPLICAS lock-min-replicas is 1, and 0 Sluices follow";
+  EXPECT_EQ(Text("LOCK.ACQUIRE job alice LEASE 1000"), refused);
+  EXPECT_EQ(Text("LIMIT.TAKE l WINDOW 1 1000"), refused);
+  EXPECT_EQ(Text("SET k v"), "+OK");
+  EXPECT_EQ(Text("LOCK.RELEASE job alice"), "-NOTHELD this owner does not hold the lock");
+  TestClient& replica = Sluice();
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 1000"), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+  replica.Disconnect();
+  EXPECT_EQ(Text("LOCK.RENEW job alice LEASE 1000"), refused);
+  EXPECT_EQ(Text("LOCK.RELEASE job alice"), ":0");
+}
+
+TEST_F(GrantsKeptTest, ReplicasIsForRequestsThatMayWait) {
+  EXPECT_EQ(Text("LOCK.ACQUIRE job a LEASE 1000 REPLICAS 1 100"),
+            "-NOREPLICAS REPLICAS asks for 1, and 0 Sluices follow");
+  Sluice();
+  EXPECT_EQ(Text("LOCK.ACQUIRE job a LEASE 1000 REPLICAS 2 100"),
+            "-NOREPLICAS REPLICAS asks for 2, and 1 Sluice follows");
+  EXPECT_EQ(Text("LOCK.INFO job"), "[]");
+  EXPECT_EQ(
+      Run({"EVAL", "return redis.pcall('LOCK.ACQUIRE','j','a','LEASE','9','REPLICAS','1','9')", "1",
+           "j"})
+          .ToText(),
+      "-ERR REPLICAS cannot wait inside MULTI, a script or FENCED");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job a LEASE 1000 REPLICAS 1 100"), "");
+  EXPECT_THAT(Text("LOCK.INFO job"), EndsWith(", :0, :0, :0, :1, :0]"))
+      << "one wanted, none has it";
+  EXPECT_EQ(Text("EXISTS job"), ":1") << "others do not wait because one has asked for more";
+}
+
+TEST_F(GrantsKeptTest, AChangedOptionActsOnThoseThatWait) {
+  TestClient& one = Sluice();
+  Sluice();
+  Set("lock-min-replicas", "2");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE a alice LEASE 30000"), "");
+  EXPECT_EQ(Ask(bob_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  AcknowledgeAll(one);
+  EXPECT_EQ(Answer(alice_), "");
+  Set("lock-min-replicas", "1");
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+  EXPECT_THAT(Answer(bob_), StartsWith("[:1, "));
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE b alice LEASE 30000"), "");
+  EXPECT_EQ(Ask(bob_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  Set("lock-min-replicas", "0");
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+  EXPECT_THAT(Answer(bob_), StartsWith("[:1, "));
+}
+
+TEST_F(GrantsKeptTest, ReplicasMayComeAndGoWhileAGrantWaits) {
+  TestClient& first = Sluice();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE a alice LEASE 30000"), "");
+  first.Disconnect();
+  TestClient& second = Sluice();
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]")) << "its image has the grant";
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE b alice LEASE 30000"), "");
+  Acknowledge(second, 1);
+  Acknowledge(second, end() + 1);
+  EXPECT_TRUE(second.closed());
+  EXPECT_EQ(Answer(alice_), "") << "a lie is no acknowledgement";
+  AdvanceTime(1000);
+  EXPECT_THAT(Answer(alice_), StartsWith("-NOREPLICAS 0 of 1"));
+}
+
+TEST_F(GrantsKeptTest, WhatEndsTheGrantMeanwhileIsTold) {
+  TestClient& replica = Sluice();
+  const std::string lost = "-NOREPLICAS the lock was lost before enough replicas had the grant";
+  for (const std::string_view end : {"FLUSHALL", "DEL job", "LOCK.BREAK job", "SET job v"}) {
+    EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
+    EXPECT_THAT(Text(end), testing::Not(StartsWith("-"))) << end;
+    AcknowledgeAll(replica);
+    EXPECT_EQ(Answer(alice_), lost) << end;
+    Text("DEL job");
+  }
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 20 REPLICAS 1 900"), "");
+  AdvanceTime(20);
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Answer(alice_), lost);
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
+  EXPECT_EQ(Text("DEL job"), ":1");
+  EXPECT_THAT(Text("LOCK.ACQUIRE job bob LEASE 30000"), HasSubstr(", :1, :0]"));
+  AdvanceTime(900);
+  EXPECT_THAT(Answer(alice_), StartsWith("-NOREPLICAS"));
+  EXPECT_THAT(Text("LOCK.INFO job"), HasSubstr("bob")) << "another's grant stays";
+}
+
+TEST_F(GrantsKeptTest, AClientThatGoesLeavesNoGrantBehind) {
+  TestClient& replica = Sluice();
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
+  alice_.Disconnect();
+  EXPECT_EQ(Text("LOCK.INFO job"), "[]");
+  // One that asks again by its ID has the hold of the first, which may go.
+  TestClient& again = Connect();
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE job bob LEASE 30000 ID x REPLICAS 1 900"), "");
+  EXPECT_EQ(Ask(again, "LOCK.ACQUIRE job bob LEASE 30000 ID x REPLICAS 1 900"), "");
+  bob_.Disconnect();
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(again), HasSubstr(", :1, :0]"));
+  EXPECT_EQ(Text("LOCK.RELEASE job bob"), ":0");
+}
+
+TEST_F(GrantsKeptTest, AServerThatIsMadeAReplicaAnswersNoGrant) {
+  Sluice();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000"), "");
+  EXPECT_EQ(Ask(bob_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  TestClient& other = Connect();
+  other.Run({"REPLICAOF", "127.0.0.1", "1"});
+  server().Settle();
+  EXPECT_THAT(alice_.TakeBytes(), StartsWith("-UNBLOCKED"));
+  EXPECT_TRUE(bob_.closed());
+  EXPECT_EQ(bob_.TakeBytes(), "");
+  EXPECT_EQ(locks().replica_waits().size(), 0U);
+}
+
+TEST(GrantsKeptCrowdTest, HundredThousandWaitForOneSlowReplica) {
+  TestEngine server({.audits = false});
+  TestClient& replica = server.Connect();
+  replica.Run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+  replica.Run({"REPLCONF", "capa", "eof", "capa", "sluice"});
+  replica.SendBytes(Request({"PSYNC", "?", "-1"}));
+  server.Settle();
+  const auto end = [&] { return server.engine().part<Replicas>().stream().end(); };
+  replica.SendBytes(Request({"REPLCONF", "ACK", std::to_string(end())}));
+  server.Settle();
+  constexpr int kClients = 100'000;
+  TestClient& admin = server.Connect();
+  admin.Run({"CONFIG", "SET", "maxclients", "200000"});
+  std::vector<TestClient*> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.push_back(&server.Connect());
+    const std::string key = "job:" + std::to_string(i);
+    clients.back()->SendBytes(
+        Request({"LOCK.ACQUIRE", key, "me", "LEASE", "30000", "REPLICAS", "1", "500"}));
+  }
+  server.Settle();
+  const ReplicaWaits& waits = server.engine().part<LockService>().replica_waits();
+  EXPECT_EQ(waits.size(), size_t{kClients});
+  server.AdvanceTime(500);
+  server.Settle();
+  EXPECT_EQ(waits.size(), 0U);
+  EXPECT_EQ(server.engine().part<LockService>().held(), 0U);
+  EXPECT_THAT(clients.back()->TakeBytes(), StartsWith("-NOREPLICAS"));
+  EXPECT_EQ(server.Audit(), "");
 }
 
 }  // namespace
