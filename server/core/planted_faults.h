@@ -11,7 +11,7 @@ namespace sluice {
 
 enum class PlantedFault : uint8_t {
   kNone,
-  kUnixDeadlines,       // a log's engine time is the wall clock's, so that its steps move leases
+  kUnixDeadlines,  // a log's, or a master's, engine time is the wall clock's: its steps move leases
   kAnswersBeforeSync,   // answers leave before the disk has what they say
   kMarkBeforeFile,      // tokens are given that no file says are reserved
   kMarkBeforeReplicas,  // the same of replicas
@@ -19,6 +19,8 @@ enum class PlantedFault : uint8_t {
   kNoPromotedGrace,     // nor does a replica that is promoted
   kSameHistory,         // after a crash the stream goes on under its id, whatever the disk has lost
   kSentCounts,          // a replica counts as having what it was sent
+  kReplicaEndsKeys,     // a replica ends keys by its own clock
+  kFullSyncKeepsId,     // data of a full sync go on under the id of those before
 };
 
 #ifdef SLUICE_PLANTED_FAULTS

@@ -9,6 +9,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/words.h"
+#include "server/core/planted_faults.h"
 #include "server/locks/lock_service.h"
 #include "server/log/log_service.h"
 
@@ -74,7 +75,8 @@ void Following::HandOverTo(std::string host, int64_t port) {
 void Following::Begin() {
   on_.state.is_on = true;
   on_.flags.Raise(SlowPathFlags::kFollowing);
-  on_.standstill.Begin(Standstill::kFollowing, on_.clock.now());
+  if (!IsPlanted(PlantedFault::kReplicaEndsKeys))
+    on_.standstill.Begin(Standstill::kFollowing, on_.clock.now());
   on_.replicas.BeginRelaying();
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "server/core/planted_faults.h"
 #include "storage/keyspace/keyspace.h"
 
 namespace sluice {
@@ -24,6 +25,7 @@ void MasterTime::FullSync(int64_t made_ms) {
 }
 
 void MasterTime::Heartbeat(int64_t engine_ms) {
+  if (IsPlanted(PlantedFault::kUnixDeadlines)) return;
   Clock& clock = on_.clock.clock();
   const int64_t own_us = OwnUs();
   clock_.Sample(std::clamp<int64_t>(engine_ms, 0, kEngineMsLast) * 1000, own_us);

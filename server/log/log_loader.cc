@@ -303,7 +303,7 @@ int64_t LogLoader::ShiftMs() const {
   if (!clock_) return 0;
   Clock& clock = on_.clock.clock();
   const Now now = clock.Sample();
-  if (options_.made_ms) {
+  if (options_.made_ms && !IsPlanted(PlantedFault::kUnixDeadlines)) {
     const int64_t passed_ms = std::max<int64_t>(0, now.ms() - clock.shift_ms() - *options_.made_ms);
     return std::clamp(last_engine_ms_ + passed_ms, int64_t{0}, kEngineMsMax) - now.ms();
   }

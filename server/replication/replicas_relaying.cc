@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/core/planted_faults.h"
 #include "server/replication/replicas.h"
 
 namespace sluice {
@@ -25,7 +26,7 @@ void Replicas::BeginRelaying() {
 void Replicas::AdoptHistory(const std::optional<ReplicationId>& id, int64_t offset) {
   DropAll();
   if (stream_.is_open()) CloseStream();
-  ids_.Replace(id ? *id : NewId(on_.host));
+  if (!IsPlanted(PlantedFault::kFullSyncKeepsId)) ids_.Replace(id ? *id : NewId(on_.host));
   stream_.set_end(offset);
   reading_.reset();
   OpenStream();

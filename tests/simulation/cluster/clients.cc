@@ -229,6 +229,12 @@ void RegisterClient::Act() {
   });
 }
 
+// --- anything
+
+void AnyClient::Act() {
+  Ask(RandomCommand(world_.time().random()), kClientPatience, [](const auto&, const Span&) {});
+}
+
 // --- limits
 
 void LimitClient::Act() {

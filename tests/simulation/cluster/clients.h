@@ -69,6 +69,15 @@ class RegisterClient final : public Client {
   void Act() override;
 };
 
+// Says anything (RandomCommand), and writes nothing down.
+class AnyClient final : public Client {
+ public:
+  using Client::Client;
+
+ private:
+  void Act() override;
+};
+
 // LIMIT.TAKE of every algorithm.
 class LimitClient final : public Client {
  public:

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "protocol/text/concat.h"
+#include "server/config/settings.h"
 #include "storage/time/timer_wheel.h"
 
 namespace sluice::cluster {
@@ -116,7 +117,7 @@ void Machine::Start() {
   }
   ++lives_;
   TestEngine::Options options;
-  options.seed = lives_;
+  options.seed = static_cast<uint64_t>(time_.Pick(1, INT64_MAX - 1));  // its run id, for one
   options.entropy = static_cast<uint64_t>(time_.Pick(1, INT64_MAX - 1));
   options.disk = &disk_;
   options.audits = false;
@@ -159,6 +160,9 @@ void Machine::CutPower() {
 }
 
 void Machine::EndProcess(bool is_told) {
+  // As if each change of roles were followed by a CONFIG REWRITE.
+  const Settings::Master& master = process_->engine.config().settings().replicaof;
+  set_config("replicaof", master.host.empty() ? "no one" : Concat(master.host, " ", master.port));
   for (const auto& session : process_->sessions) session->Lose(network_, is_told);
   process_.reset();
   is_paused_ = false;
@@ -209,7 +213,8 @@ int64_t Machine::local_us() const {
 
 void Machine::PassTime() {
   ManualClock& clock = process_->engine.clock();
-  clock.AdvanceMicros(std::max<int64_t>(0, local_us() - clock.Sample().steady_us));
+  const int64_t shown_us = clock.Sample().steady_us - clock.shift_ms() * 1000;
+  clock.AdvanceMicros(std::max<int64_t>(0, local_us() - shown_us));
 }
 
 void Machine::PlanTurn(int64_t moment) {

@@ -11,6 +11,7 @@
 #include "tests/simulation/cluster/counted_replicas.h"
 #include "tests/simulation/cluster/harm.h"
 #include "tests/simulation/cluster/one_master.h"
+#include "tests/simulation/cluster/pair.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/seed.h"
 
@@ -47,6 +48,25 @@ void ExpectOneMasterFinds(PlantedFault fault, const OneMasterKind& kind) {
 void ExpectCountedFinds(PlantedFault fault) {
   CountedSums sums;
   ExpectFound(fault, [&](uint64_t seed) { PlayCounted(seed, Harm::kAll, sums); });
+}
+
+void ExpectPairFinds(PlantedFault fault) {
+  PairSums sums;
+  ExpectFound(fault, [&](uint64_t seed) {
+    PlayPair(seed, {.harm = Harm::kCuts | Harm::kBreaks | Harm::kWallSteps}, sums);
+  });
+}
+
+TEST(PlantedFaults, AMastersDeadlinesAsUnixTimesAreFound) {
+  ExpectPairFinds(PlantedFault::kUnixDeadlines);
+}
+
+TEST(PlantedFaults, AReplicaThatEndsKeysByItselfIsFound) {
+  ExpectPairFinds(PlantedFault::kReplicaEndsKeys);
+}
+
+TEST(PlantedFaults, AFullSyncUnderTheOldIdIsFound) {
+  ExpectPairFinds(PlantedFault::kFullSyncKeepsId);
 }
 
 TEST(PlantedFaults, DeadlinesAsUnixTimesAreFound) {

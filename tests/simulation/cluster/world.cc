@@ -12,8 +12,9 @@ constexpr int64_t kPpm = 200;
 constexpr int64_t kWildPpm = 50'000;
 constexpr int64_t kThinkMax = 400 * kMs;
 // Errors of what was refused before it began.
-constexpr std::array kRefusals = {"LOCKGRACE", "LOADING",    "MISCONF",  "NOREPLICAS",
-                                  "READONLY",  "MASTERDOWN", "UNBLOCKED"};
+constexpr std::array kRefusals = {
+    "LOCKGRACE", "LOADING",    "MISCONF",   "NOREPLICAS",
+    "READONLY",  "MASTERDOWN", "UNBLOCKED", "ERR no fencing token can be given"};
 
 }  // namespace
 
@@ -32,6 +33,7 @@ void Client::Think() {
 
 void Client::Ask(const std::vector<std::string>& words, int64_t patience, Heard heard) {
   const int64_t call = world_.time().now();
+  if (world_.finder() && !caller_.is_connected()) caller_.set_machine(world_.finder()());
   caller_.Ask(words, patience, [this, call, heard = std::move(heard)](const auto& reply) {
     heard(reply, {call, reply ? world_.time().now() : kNever});
     Think();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -84,6 +85,9 @@ class World {
   // A number that nobody else gets.
   int64_t NewNumber() { return ++last_number_; }
 
+  // Whom clients without a connection call; without, each calls the machine that it was given.
+  void set_finder(std::function<Machine&()> finder) { finder_ = std::move(finder); }
+  const std::function<Machine&()>& finder() const { return finder_; }
   // Until there clients begin something new; then they do no more.
   void set_clients_until(int64_t moment) { clients_until_ = moment; }
   bool clients_rest() const { return time_.now() >= clients_until_; }
@@ -100,6 +104,7 @@ class World {
   Site last_site_ = 0;
   int64_t last_number_ = 0;
   int64_t clients_until_ = INT64_MAX;
+  std::function<Machine&()> finder_;
   std::vector<std::unique_ptr<Machine>> machines_;
   std::vector<std::unique_ptr<Client>> clients_;
 };
