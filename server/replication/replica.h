@@ -30,14 +30,13 @@ struct Replica final : SessionState {
   bool takes_eof = false;
   bool takes_new_id = false;  // +CONTINUE with an id
   bool is_sluice = false;
-  bool has_acked = false;          // since it is online
-  bool counts = false;             // among those that grants wait for: see ReplicaWitness
   bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
   ImageParts wanted;               // redis-cli --functions-rdb: of the image
   int64_t acked = 0;               // the offset up to which it has applied the stream
   int64_t synced = 0;              // and up to which it is on its disk, as far as it says so
   int64_t acked_ms = 0;            // engine ms of the last word of it
   bool has_acked = false;          // since it is online
+  bool is_admitted = false;        // to those that keep grants: see ReplicaWitness
 
   // --- how it is served
   ReplicaPhase phase = ReplicaPhase::kWaits;
@@ -50,11 +49,12 @@ struct Replica final : SessionState {
   uint64_t image_end = 0;              // in all that its output was given
   std::optional<BacklogReader> place;  // from the image's instant on
 
-  // A Sluice that keeps what it acknowledges: its answer counts for a grant.
-  bool keeps_grants() const {
-    return is_sluice && has_acked && !is_silent && !wants_image_alone &&
-           phase == ReplicaPhase::kOnline;
+  // A Sluice that has all data, and may be promoted.
+  bool is_online_sluice() const {
+    return is_sluice && !acknowledges_nothing() && phase == ReplicaPhase::kOnline;
   }
+  // It keeps what it acknowledges: its answer counts for a grant.
+  bool keeps_grants() const { return is_admitted && is_online_sluice(); }
   bool is_whole() const { return wanted == ImageParts{}; }
   bool acknowledges_nothing() const { return is_silent || wants_image_alone; }
   size_t MemoryBytes() const override;

@@ -21,10 +21,10 @@ void ReplicaWitness::See(const std::vector<Replica*>& sluices) {
 void ReplicaWitness::Admit(const std::vector<Replica*>& sluices) {
   const bool is_wanted_complete = Wanted().is_complete;
   const bool is_known = std::ranges::all_of(sluices, [this](const Replica* replica) {
-    return !replica->counts || replica->acked >= partial_end_;
+    return !replica->is_admitted || replica->acked >= partial_end_;
   });
   const bool may_join = is_wanted_complete || (is_told_ && !told_.is_complete && is_known);
-  for (Replica* const replica : sluices) replica->counts |= replica->has_acked && may_join;
+  for (Replica* const replica : sluices) replica->is_admitted |= replica->has_acked && may_join;
 }
 
 void ReplicaWitness::NoteAcks(const std::vector<Replica*>& sluices) {
@@ -33,7 +33,7 @@ void ReplicaWitness::NoteAcks(const std::vector<Replica*>& sluices) {
   counted_for_ = wanted;
   if (wanted == 0 || !is_told_) return;
   const auto have = std::ranges::count_if(sluices, [this](const Replica* replica) {
-    return replica->counts && replica->acked >= told_.end;
+    return replica->is_admitted && replica->acked >= told_.end;
   });
   if (have >= wanted) on_.reservation.ReplicasHave(told_.mark);
 }

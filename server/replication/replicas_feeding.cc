@@ -136,9 +136,8 @@ void Replicas::SeeSluices() {
   if (stream_.is_relayed()) return;
   std::vector<Replica*> sluices;
   ForEach([&sluices](Session& session, Replica& replica) {
-    const bool is_there =
-        replica.phase == ReplicaPhase::kOnline && session.close == CloseMode::kOpen;
-    if (replica.is_sluice && is_there) sluices.push_back(&replica);
+    if (replica.is_online_sluice() && session.close == CloseMode::kOpen)
+      sluices.push_back(&replica);
   });
   witness_.See(sluices);
   if (!witness_.HasNews() || !MayGrow()) return;
