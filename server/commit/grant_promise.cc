@@ -60,7 +60,7 @@ bool GrantPromise::EndTurn(uint64_t turn, const TurnNeeds& needs) {
 }
 
 void GrantPromise::Look() {
-  // What waits on a server that is no master any more will be acknowledged by nobody.
+  // On a server that is no master any more nobody acknowledges what waits.
   if (on_.follows.is_on && !owed_.empty()) GiveUp();
   LetGo();
   NoteLack();
@@ -77,7 +77,7 @@ void GrantPromise::LetGo() {
   on_.gate.Release();
 }
 
-// What the gates of commands ask, and the gate of answers.
+// For the gates of commands, and the gate of answers.
 void GrantPromise::NoteLack() {
   on_.state.sluices_refusal = is_on_ && !on_.follows.is_on ? WhyRefused() : std::string();
   on_.state.all_need_sluices = is_of_all();

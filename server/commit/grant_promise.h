@@ -14,8 +14,8 @@
 // A grant in the client's place (server/locks/replica_waits.h) has nothing to answer yet, and is
 // taken back; here it holds up what is behind it.
 //
-// Who has asked for no data yet waits for nothing: a replica that shakes hands may be the one that
-// is waited for.
+// A client that has asked for no data yet waits for nothing: a replica that shakes hands may be the
+// one that is waited for.
 //
 // Without lock-min-replicas it is not on, and costs nothing. Else a turn costs O(replicas).
 #pragma once

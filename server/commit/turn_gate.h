@@ -91,7 +91,7 @@ class TurnGate final : public OutputGate {
   size_t held() const { return held_.size(); }  // answers that wait
 
   // --- answers that tell of a grant (kTellsOfGrant)
-  // Those that wait are not kept: closes their clients, unanswered. What else they hold up leaves
+  // They are not kept: closes the clients that wait, unanswered. Answers that they hold up leave
   // with the next Release.
   void AbandonGrants();
   // From now on no such answer leaves: who has one is closed at the end of the turn.

@@ -231,7 +231,7 @@ struct BasicCommandSpec {
   bool (*find_keys)(const Request& request, std::vector<KeyUse>& keys) = nullptr;
   // From this argument on it is another command, whose keys are its keys too (FENCED); 0: none.
   int inner_command = 0;
-  // What it changes counts as a grant: lock-min-replicas Sluices are to have it.
+  // Its changes count as a grant: lock-min-replicas Sluices are to have it.
   bool tells_of_grant = false;
   ChannelSpec channels{};
   const char* texts = nullptr;  // of a CommandSpec: where its texts are

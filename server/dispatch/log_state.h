@@ -57,7 +57,7 @@ struct LogState {
   bool denies_anything() const {
     return loading || denies_writes() || lacks_replicas || !sluices_refusal.empty();
   }
-  // What a command would change could not be kept by enough replicas: why, or empty. `grants`: its
+  // Too few replicas could keep the changes of a command: why, or empty. `grants`: its
   // row says so (tells_of_grant).
   std::string_view ReplicasRefusal(bool writes, bool grants) const {
     if (writes && lacks_replicas) return kNoReplicasText;

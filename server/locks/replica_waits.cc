@@ -126,7 +126,7 @@ void ReplicaWaits::Finish(Waits::iterator wait) {
   });
 }
 
-// What is left of each lease now. False: one of the locks is not held by this grant any more.
+// The rest of each lease, now. False: one of the locks is not held by this grant any more.
 bool ReplicaWaits::Refresh(Grant& grant) const {
   for (size_t i = 0; i < grant.grants.size(); ++i) {
     const Lock* const lock = on_.held.FindLock(grant.request.names[i]);

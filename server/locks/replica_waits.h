@@ -83,7 +83,7 @@ class ReplicaWaits final : public WaitOwner {
   void TakeBack();
   bool any_noted() const { return !noted_.empty(); }
   size_t size() const { return waits_.size(); }
-  // Of the wait that was cancelled last: for its `answer_late`, which follows at once.
+  // The wait that was cancelled last: for its `answer_late`, which follows at once.
   const std::string& why_late() const { return why_late_; }
 
   // The grant under this token, if it waits: how many Sluices it waits for, and how many have it.
