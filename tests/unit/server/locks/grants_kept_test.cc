@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -341,11 +342,16 @@ TEST(GrantsKeptCrowdTest, HundredThousandWaitForOneSlowReplica) {
   TestClient& admin = server.Connect();
   admin.Run({"CONFIG", "SET", "maxclients", "200000"});
   std::vector<TestClient*> clients;
+  std::deque<std::string> requests;
   for (int i = 0; i < kClients; ++i) {
     clients.push_back(&server.Connect());
     const std::string key = "job:" + std::to_string(i);
-    clients.back()->SendBytes(
+    requests.push_back(
         Request({"LOCK.ACQUIRE", key, "me", "LEASE", "30000", "REPLICAS", "1", "500"}));
+    clients.back()->Arrive(requests.back());
+    if (i % 1000 != 0) continue;
+    server.Settle();
+    requests.clear();
   }
   server.Settle();
   const ReplicaWaits& waits = server.engine().part<LockService>().replica_waits();
