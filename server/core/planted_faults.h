@@ -12,15 +12,17 @@ namespace sluice {
 enum class PlantedFault : uint8_t {
   kNone,
   kUnixDeadlines,  // a log's, or a master's, engine time is the wall clock's: its steps move leases
-  kAnswersBeforeSync,   // answers leave before the disk has what they say
-  kMarkBeforeFile,      // tokens are given that no file says are reserved
-  kMarkBeforeReplicas,  // the same of replicas
-  kNoGrace,             // a start that may lack grants holds no name back
-  kNoPromotedGrace,     // nor does a replica that is promoted
-  kSameHistory,         // after a crash the stream goes on under its id, whatever the disk has lost
-  kSentCounts,          // a replica counts as having what it was sent
-  kReplicaEndsKeys,     // a replica ends keys by its own clock
-  kFullSyncKeepsId,     // data of a full sync go on under the id of those before
+  kAnswersBeforeSync,        // answers leave before the disk has what they say
+  kMarkBeforeFile,           // tokens are given that no file says are reserved
+  kMarkBeforeReplicas,       // the same of replicas
+  kNoGrace,                  // a start that may lack grants holds no name back
+  kNoPromotedGrace,          // nor does a replica that is promoted
+  kGrantsBeforeReplicas,     // grants are answered before the replicas have them
+  kHandOversBeforeReplicas,  // the same of those to requests that waited
+  kSameHistory,      // after a crash the stream goes on under its id, whatever the disk has lost
+  kSentCounts,       // a replica counts as having what it was sent
+  kReplicaEndsKeys,  // a replica ends keys by its own clock
+  kFullSyncKeepsId,  // data of a full sync go on under the id of those before
 };
 
 #ifdef SLUICE_PLANTED_FAULTS

@@ -2,6 +2,7 @@
 // connection each time, for it may be gone by then.
 #include "server/locks/lock_waits.h"
 
+#include "server/core/planted_faults.h"
 #include "server/locks/lock_connections.h"
 #include "server/locks/lock_reply.h"
 #include "server/locks/lock_requests.h"
@@ -79,7 +80,8 @@ void LockWaits::WaitGranted(const LockWait& wait, const LockGrants& grants) {
   statistics_.CountGranted(wait.request.names, waited_ms);
   if (wait.request.upgrades) {
     if (on_.config.settings().lock_min_replicas > 0) session->conditions |= kTellsOfGrant;
-  } else if (on_.replica_waits.Wants(wait.request.replicas)) [[unlikely]] {
+  } else if (on_.replica_waits.Wants(wait.request.replicas) &&
+             !IsPlanted(PlantedFault::kHandOversBeforeReplicas)) [[unlikely]] {
     return on_.replica_waits.GoOn(*session, {wait.request, grants, waited_ms});
   }
   on_.blocked_clients.Finish(*session, [&](ReplySink& reply) {

@@ -354,6 +354,7 @@ size_t Replicas::Sluices() const {
 }
 
 uint64_t Replicas::TurnsAtSluices(uint32_t sluices) const {
+  if (IsPlanted(PlantedFault::kGrantsBeforeReplicas)) return on_.turn_gate.last();
   std::vector<int64_t> acked;
   ForEach([&](const Session&, const Replica& replica) {
     if (replica.keeps_grants()) acked.push_back(replica.acked);

@@ -69,8 +69,12 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   time.At(100 * kMs, [&] { Tell(world, replica, {"REPLICAOF", "a", "1"}); });
   const int64_t away_at = world.Pick(4 * kSecond, 10 * kSecond);
   const int64_t promoted_at = away_at + time.PickSpan(kMs, 3 * kSecond);
-  const int64_t back_at = promoted_at + time.PickSpan(kMs, 5 * kSecond);
-  time.At(away_at, [&] { TakeAway(world, master, replica); });
+  const int64_t back_at = kind.is_dead ? kFailoverClientsUntil + kSecond
+                                       : promoted_at + time.PickSpan(kMs, 5 * kSecond);
+  time.At(away_at, [&] {
+    if (kind.is_dead) return master.Kill();
+    TakeAway(world, master, replica);
+  });
   uint64_t before = 0;
   time.At(promoted_at, [&] {
     before = replica.engine().engine().part<LockService>().counts().granted;

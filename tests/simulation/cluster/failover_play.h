@@ -12,6 +12,7 @@ namespace sluice::cluster {
 
 struct FailoverKind {
   int min_replicas = 0;  // of both servers
+  bool is_dead = false;  // the master is killed, and comes back when no client asks any more
 };
 
 struct FailoverSums {

@@ -25,8 +25,18 @@ TEST(Failover, GrantsNoLockTwiceWhereAllReplicasKeepGrants) {
   EXPECT_GT(sums.after, 0U) << "the one that was promoted goes on, once the other follows";
 }
 
-// A checker that finds nothing proves nothing. Tokens go on above those of the one before here, too,
-// as far as the replica knows the mark.
+// Who is promoted holds names back where a grant may be missing.
+TEST(Failover, GrantsNoLockTwiceWhereTheMasterIsDead) {
+  FailoverSums sums;
+  RunSeeds(kFailoverSeeds, [&](uint64_t seed) {
+    const auto complaint = PlayFailover(seed, {.is_dead = true}, sums);
+    EXPECT_EQ(complaint.value_or(""), "");
+  });
+  EXPECT_GT(sums.after, 0U);
+}
+
+// A checker that finds nothing proves nothing. Tokens go on above those of the one before here,
+// too, as far as the replica knows the mark.
 TEST(Failover, TwoOwnersAreFoundWhereNoReplicaIsWaitedFor) {
   FailoverSums sums;
   for (uint64_t seed = 0; seed < kFailoverSeeds; ++seed) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/simulation/cluster/counted_replicas.h"
+#include "tests/simulation/cluster/failover_play.h"
 #include "tests/simulation/cluster/harm.h"
 #include "tests/simulation/cluster/one_master.h"
 #include "tests/simulation/cluster/pair.h"
@@ -57,6 +58,13 @@ void ExpectPairFinds(PlantedFault fault) {
   });
 }
 
+void ExpectFailoverFinds(PlantedFault fault, const FailoverKind& kind) {
+  FailoverSums sums;
+  ExpectFound(fault, [&](uint64_t seed) {
+    if (const auto complaint = PlayFailover(seed, kind, sums)) ADD_FAILURE() << *complaint;
+  });
+}
+
 TEST(PlantedFaults, AMastersDeadlinesAsUnixTimesAreFound) {
   ExpectPairFinds(PlantedFault::kUnixDeadlines);
 }
@@ -67,6 +75,18 @@ TEST(PlantedFaults, AReplicaThatEndsKeysByItselfIsFound) {
 
 TEST(PlantedFaults, AFullSyncUnderTheOldIdIsFound) {
   ExpectPairFinds(PlantedFault::kFullSyncKeepsId);
+}
+
+TEST(PlantedFaults, APromotionThatForgetsTheGraceIsFound) {
+  ExpectFailoverFinds(PlantedFault::kNoPromotedGrace, {.is_dead = true});
+}
+
+TEST(PlantedFaults, AGrantBeforeItsAcknowledgementsIsFound) {
+  ExpectFailoverFinds(PlantedFault::kGrantsBeforeReplicas, {.min_replicas = 1});
+}
+
+TEST(PlantedFaults, AHandOverBeforeTheReplicaHasItIsFound) {
+  ExpectFailoverFinds(PlantedFault::kHandOversBeforeReplicas, {.min_replicas = 1});
 }
 
 TEST(PlantedFaults, DeadlinesAsUnixTimesAreFound) {
