@@ -79,7 +79,7 @@ size_t ExpectSame(Machine& master, Machine& replica, bool wildly) {
   EXPECT_EQ(FieldOf(of_replica, "unexpected_error_replies"), "0");
   const Contents contents = ContentsOf(master.engine());
   CompareContents(contents, ContentsOf(replica.engine()), master.engine().now(),
-                  wildly ? kWildMax : kLateMax);
+                  wildly ? kWildMax : 0);
   for (const char* const asked : {"FUNCTION LIST WITHCODE", "LIMIT.POLICY LIST"})
     EXPECT_EQ(of_replica.Line(asked).ToText(), of_master.Line(asked).ToText()) << asked;
   return contents.size();
