@@ -23,9 +23,10 @@ std::string_view WithoutDashes(std::string_view word) {
 }
 
 // First words that decide what is done, for hints alone.
-constexpr std::string_view kForms[] = {"help",      "version",    "check-aof",    "check-config",
-                                       "check-rdb", "import",     "export-redis", "backup",
-                                       "ping",      "print-info", "top",          "print-config"};
+constexpr std::string_view kForms[] = {"help",         "version",    "check-aof",    "check-config",
+                                       "check-rdb",    "import",     "export-redis", "backup",
+                                       "ping",         "print-info", "top",          "print-config",
+                                       "cluster-check"};
 
 std::string Dashed(std::string_view form) { return Concat(form == "top" ? "" : "--", form); }
 
@@ -256,6 +257,21 @@ void ReadAsking(std::span<const std::string_view> arguments, std::span<const Ask
   if (!line.fault.empty()) line.fault = Concat(arguments[0], ": ", line.fault, " (", usage, ")");
 }
 
+// Addresses, and then the words of ACCESS. TLS is for all of them.
+void ReadClusterCheck(std::span<const std::string_view> arguments, CommandLine& line) {
+  size_t at = 1;
+  for (; line.fault.empty() && at < arguments.size() && !IsDashed(arguments[at]); ++at) {
+    line.fault = ReadServer(arguments[at], /*has_database=*/false, line);
+    line.servers.push_back(line.server);
+  }
+  if (line.fault.empty() && line.servers.empty()) line.fault = "no server is named";
+  if (line.fault.empty()) line.fault = ReadWords(arguments, at, {}, line);
+  if (line.fault.empty()) return;
+  line.fault = Concat("--cluster-check: ", line.fault,
+                      " (it takes HOST:PORT of one server or more, --user NAME, --pass WORD and "
+                      "the words of TLS, as redis-cli has them)");
+}
+
 // The words of a form that makes a file from a server. Faults are told with the usage.
 void ReadServerToFile(std::span<const std::string_view> arguments, CommandLine& line) {
   line.fault = ReadServer(arguments[1], /*has_database=*/false, line);
@@ -416,6 +432,10 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments) {
     line.action = CommandLine::Action::kPing;
     ReadAsking(arguments, kPingWords,
                "--ping takes HOST:PORT, --wait SECONDS, --user NAME and --pass WORD", line);
+  }
+  if (arguments[0] == "--cluster-check") {
+    line.action = CommandLine::Action::kClusterCheck;
+    ReadClusterCheck(arguments, line);
   }
   if (arguments[0] == "top") {
     line.action = CommandLine::Action::kTop;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "protocol/text/fault.h"
 #include "server/config/config.h"
@@ -27,6 +28,7 @@ struct CommandLine {
     kExportRedis,
     kBackup,
     kPing,
+    kClusterCheck,
     kTop
   };
   Action action = Action::kRun;
@@ -41,13 +43,14 @@ struct CommandLine {
   std::string from;           // kExportRedis: a file or a folder; empty: the server
   // kImport, kBackup, kExportRedis, kPing, kTop: host:port; empty: none.
   std::string server;
-  std::string user, password;  // likewise
-  TlsWords tls;                // likewise
-  int64_t wait_ms = 0;         // kPing
-  int64_t every_ms = 1000;     // kTop
-  int64_t database = 0;        // kTop
-  bool once = false;           // kTop
-  std::string fault;           // what is wrong with the words; empty: nothing
+  std::vector<std::string> servers;  // kClusterCheck: likewise, at least one
+  std::string user, password;        // likewise
+  TlsWords tls;                      // likewise
+  int64_t wait_ms = 0;               // kPing
+  int64_t every_ms = 1000;           // kTop
+  int64_t database = 0;              // kTop
+  bool once = false;                 // kTop
+  std::string fault;                 // what is wrong with the words; empty: nothing
 };
 
 // Without the program's name.

@@ -21,6 +21,7 @@ constexpr std::string_view kHelp =
        sluice --print-config
        sluice --print-info
        sluice --ping [HOST:PORT] [--wait SECONDS] [ACCESS]
+       sluice --cluster-check HOST:PORT [HOST:PORT ...] [ACCESS]
        sluice top [HOST:PORT] [--once] [--every SECONDS] [--db N] [ACCESS]
 ACCESS: [--user NAME] [--pass WORD]
         [--tls [--cacert FILE | --cacertdir DIR] [--cert FILE --key FILE] [--sni NAME] [--insecure]]
@@ -41,6 +42,8 @@ left out.
 --print-info prints what each field of INFO is, as a page of Markdown.
 --ping asks a server (127.0.0.1:6379, if none is named) whether it serves, and with '--wait' until
 it does: SECONDS may have a fraction.
+--cluster-check says whether servers of a cluster have the same map, and serve all slots; where one
+is named the others are those of its map.
 top shows in a terminal how a running server is, who holds its locks and who waits for them. Arrows
 or j and k scroll, / searches, b breaks the selected lock after a question, ? shows all keys, and q
 quits. With '--once', and where there is no terminal, it prints one page. (./top is a file of that

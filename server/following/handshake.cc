@@ -7,6 +7,7 @@
 
 #include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/info_field.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
 
@@ -23,15 +24,6 @@ std::string_view CutWord(std::string_view& text) {
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
-}
-
-// The value of a line of INFO; empty: there is none.
-std::string_view FieldOf(std::string_view info, std::string_view name) {
-  const std::string begin = Concat("\n", name, ":");
-  const size_t at = info.find(begin);
-  if (at == info.npos) return {};
-  const std::string_view value = info.substr(at + begin.size());
-  return value.substr(0, value.find_first_of("\r\n"));
 }
 
 // Words of the master for the log.
@@ -166,9 +158,8 @@ void Handshake::OriginAnswered(std::string_view line, std::string& out) {
 // A redis-server that was promoted makes its own stream since then; one that follows relays what
 // comes.
 void Handshake::ReadInfo(std::string_view text) {
-  const std::string info = Concat("\n", text);
-  if (FieldOf(info, "role") != "master") return;
-  const std::optional<int64_t> since = ParseInt64(FieldOf(info, "second_repl_offset"));
+  if (InfoField(text, "role") != "master") return;
+  const std::optional<int64_t> since = ParseInt64(InfoField(text, "second_repl_offset"));
   origin_ = {StreamKind::kOfRedis, std::max<int64_t>(since.value_or(0), 0)};
 }
 

@@ -17,6 +17,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/info_field.h"
 #include "server/net/redis_link.h"
 #include "server/program/full_sync.h"
 #include "server/program/top/safe_text.h"
@@ -49,13 +50,6 @@ struct Identity {
            changed.tv_sec == other.changed.tv_sec && changed.tv_nsec == other.changed.tv_nsec;
   }
 };
-
-std::string FieldOf(std::string_view info, std::string_view name) {
-  const size_t at = info.find(Concat('\n', name, ':'));
-  if (at == std::string_view::npos) return {};
-  const std::string_view value = info.substr(at + name.size() + 2);
-  return std::string(value.substr(0, value.find('\r')));
-}
 
 // The server's part. Each function answers a sentence why not, or nothing.
 class Saver {
@@ -112,10 +106,10 @@ class Saver {
     const std::optional<Reply> reply = link_.Call({"INFO", "persistence"});
     if (!reply) return Concat(order_.server, ": ", link_.fault());
     if (reply->kind == Reply::Kind::kError) return Concat(order_.server, ": ", reply->text);
-    state.saving = FieldOf(reply->text, "rdb_bgsave_in_progress") == "1";
-    state.waits = FieldOf(reply->text, "aof_rewrite_in_progress") == "1";
-    state.failed = FieldOf(reply->text, "rdb_last_bgsave_status") == "err";
-    state.saves = FieldOf(reply->text, "rdb_saves");
+    state.saving = InfoField(reply->text, "rdb_bgsave_in_progress") == "1";
+    state.waits = InfoField(reply->text, "aof_rewrite_in_progress") == "1";
+    state.failed = InfoField(reply->text, "rdb_last_bgsave_status") == "err";
+    state.saves = InfoField(reply->text, "rdb_saves");
     if (state.saves.empty())
       return Concat(order_.server, ": its INFO has no rdb_saves: it is older than Redis 7");
     return {};

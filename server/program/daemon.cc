@@ -29,6 +29,7 @@
 #include "server/program/backup.h"
 #include "server/program/check_config.h"
 #include "server/program/check_rdb.h"
+#include "server/program/cluster_check.h"
 #include "server/program/export_redis.h"
 #include "server/program/import.h"
 #include "server/program/ping.h"
@@ -201,6 +202,8 @@ int RunDaemon(int argc, char** argv) {
   }
   const char* const word = std::getenv("REDISCLI_AUTH");
   const std::string password = line.password.empty() && word ? word : line.password;
+  if (line.action == CommandLine::Action::kClusterCheck)
+    return ClusterCheck({line.servers, line.user, password, line.tls}, stdout, stderr);
   if (line.action == CommandLine::Action::kPing) {
     return Ping({line.server, line.user, password, line.tls, line.wait_ms}, stdout, stderr);
   }

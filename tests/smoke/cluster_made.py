@@ -136,6 +136,30 @@ def test_create_with_replicas():
         assert cli("call", address(made.servers[2]), "PING").count("PONG") == 6
 
 
+def check(*addresses):
+    return subprocess.run([Chosen.program, "--cluster-check", *addresses], capture_output=True, text=True, timeout=60)
+
+
+def test_maps_are_compared():
+    with Made(3) as made:
+        made.create()
+        made.wait()
+        first, *_, last = (address(server) for server in made.servers)
+        done = check(first)  # the others are those of its map
+        assert done.returncode == 0 and done.stdout.count(" state ok") == 3 and not done.stderr, done
+        # Another cluster, which serves half of the slots.
+        with Made(1) as other:
+            ok(other.servers[0], "CLUSTER", "ADDSLOTSRANGE", "0", "8191")
+            stranger = address(other.servers[0])
+            done = check(first, last, stranger)
+            assert done.returncode == 1, done
+            assert f"{stranger}: it has another map than {first}" in done.stderr, done
+            assert f"{stranger}: its map leaves slots to nobody" in done.stderr, done
+        done = check(first, stranger)  # it is gone
+        assert done.returncode == 1 and "state ok" in done.stdout and stranger in done.stderr, done
+        assert check().returncode == 2, check()
+
+
 def test_a_cluster_outlives_its_servers():
     with Made(3) as made:
         made.create()
