@@ -169,7 +169,11 @@ Fault LogService::OpenForWriting() {
   if (fault == 0) {
     fault = file->Sync();
     if (fault == 0) fault = folder_->disk().SyncFolder(FolderOf(folder_->ManifestPath()));
-    if (fault != 0) on_.state.is_unsure = true;
+    // The next start would find what the cache still has, and could sync that without a fault.
+    if (fault != 0) {
+      on_.state.is_unsure = true;
+      on_.locks.LogIsUnsure();
+    }
   }
   if (fault != 0) return Concat(folder_->PathOf(which), ": ", std::strerror(fault));
   for (const Manifest::File& other : folder_->Files()) {
@@ -190,6 +194,7 @@ void LogService::Load() {
   if (on_.host.Stopping()) return;  // told so while others were served inside of the slice
   if (!loader_->fault().empty()) {
     on_.host.Log(LogLevel::kWarning, Concat("the data cannot be loaded: ", loader_->fault()));
+    if (on_.state.is_unsure) on_.locks.LogIsUnsure();
     return on_.host.Shutdown(1);
   }
   EndLoading();

@@ -37,6 +37,7 @@ struct Replica final : SessionState {
   int64_t acked_ms = 0;            // engine ms of the last word of it
   bool has_acked = false;          // since it is online
   bool is_admitted = false;        // to those that keep grants: see ReplicaWitness
+  int64_t mark_end = 0;            // the stream's, behind the present mark's word to it; 0: none
 
   // --- how it is served
   ReplicaPhase phase = ReplicaPhase::kWaits;

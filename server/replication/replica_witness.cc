@@ -33,7 +33,7 @@ void ReplicaWitness::NoteAcks(const std::vector<Replica*>& sluices) {
   counted_for_ = wanted;
   if (wanted == 0 || !is_told_) return;
   const auto have = std::ranges::count_if(sluices, [this](const Replica* replica) {
-    return replica->is_admitted && replica->acked >= told_.end;
+    return replica->is_admitted && replica->mark_end > 0 && replica->acked >= replica->mark_end;
   });
   if (have >= wanted) on_.reservation.ReplicasHave(told_.mark);
 }
@@ -45,11 +45,9 @@ ReplicaWitness::Told ReplicaWitness::Wanted() const {
           .is_complete = wanted > 0 && online_ <= static_cast<size_t>(wanted)};
 }
 
-bool ReplicaWitness::HasNews() const {
-  return online_ > 0 && (!is_told_ || !told_.IsSame(Wanted()));
-}
+bool ReplicaWitness::HasNews() const { return online_ > 0 && (!is_told_ || told_ != Wanted()); }
 
-void ReplicaWitness::Tell() {
+void ReplicaWitness::Tell(const std::vector<Replica*>& sluices) {
   const Told wanted = Wanted();
   const bool was_complete = is_told_ && told_.is_complete;
   const int64_t left_ms = std::max<int64_t>(0, wanted.horizon_ms - on_.clock.now().ms());
@@ -57,9 +55,12 @@ void ReplicaWitness::Tell() {
       {.token_mark = wanted.mark,
        .horizon_ms = left_ms,
        .complete_at = wanted.is_complete ? std::optional(on_.id) : std::nullopt});
+  // One that was told this mark before has it where it has acknowledged that.
+  for (Replica* const replica : sluices) {
+    if (wanted.mark != told_.mark || replica->mark_end == 0) replica->mark_end = on_.stream.end();
+  }
   told_ = wanted;
-  told_.end = on_.stream.end();
-  if (was_complete && !told_.is_complete) partial_end_ = told_.end;
+  if (was_complete && !told_.is_complete) partial_end_ = on_.stream.end();
   is_told_ = true;
 }
 

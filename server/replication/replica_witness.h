@@ -38,24 +38,20 @@ class ReplicaWitness {
   void See(const std::vector<Replica*>& sluices);
   // There is something to be told now: since a replica came, more is reserved.
   bool HasNews() const;
-  // Requires: HasNews().
-  void Tell();
+  // Requires: HasNews(), and these were seen in this turn.
+  void Tell(const std::vector<Replica*>& sluices);
   // One has come that was told nothing yet.
   void ReplicaCame() { is_told_ = false; }
   // Nothing is known of any replica: the history is another one, or not this server's.
   void Restart();
 
  private:
-  // A word of it, and where its envelope ends in the stream.
+  // The words of M.
   struct Told {
     int64_t mark = 0;
     int64_t horizon_ms = 0;  // engine ms
     bool is_complete = false;
-    int64_t end = 0;
-    bool IsSame(const Told& other) const {
-      return mark == other.mark && horizon_ms == other.horizon_ms &&
-             is_complete == other.is_complete;
-    }
+    bool operator==(const Told&) const = default;
   };
   Told Wanted() const;
   void Admit(const std::vector<Replica*>& sluices);

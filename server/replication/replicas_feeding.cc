@@ -142,7 +142,7 @@ void Replicas::SeeSluices() {
   witness_.See(sluices);
   if (!witness_.HasNews() || !MayGrow()) return;
   const bool is_time_told = stream_.end() == told_time_end_;
-  TellOwnWords([this] { witness_.Tell(); });
+  TellOwnWords([&] { witness_.Tell(sluices); });
   if (is_time_told) told_time_end_ = stream_.end();  // nobody needs it for that
 }
 

@@ -582,6 +582,25 @@ TEST(RestartGrace, ALogThatWasNotSyncedIsWrittenAnew) {
   EXPECT_EQ(mark.find("unsure"), mark.npos) << mark;
 }
 
+TEST(RestartGrace, AStartThatCannotSyncTellsTheNextOne) {
+  Machine machine(Logged());
+  {
+    TestEngine first(machine.Options());
+    EXPECT_TRUE(IsGrant(Acquire(first.Connect(), "lock", "a")));
+  }
+  machine.disk().sync_fault = EIO;
+  {
+    TestEngine second(machine.Options(1000));
+    second.Settle();
+  }
+  EXPECT_NE(machine.disk().files["/fence.mark"].find(" unsure "), std::string::npos);
+  machine.disk().sync_fault = 0;
+  TestEngine third(machine.Options(2000));
+  third.Settle();
+  third.AdvanceTime(10);
+  EXPECT_FALSE(machine.disk().files.contains(kFirstIncrement)) << "it is written anew";
+}
+
 TEST(RestartGrace, IsNotNeededOnceTheLogIsWhole) {
   Machine machine(Logged());
   {
