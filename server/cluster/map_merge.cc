@@ -60,6 +60,7 @@ class MapMerger {
     return found != lines_.end() && found->second.map == &map;
   }
   const ClusterNode* ClaimantOf(KeySlot slot) const;
+  bool IsHandedToMe(KeySlot slot) const;
   std::optional<std::string_view> MasterOf(const MapLine& line) const;
   void JoinReplicas();
 
@@ -124,6 +125,14 @@ const ClusterNode* MapMerger::ClaimantOf(KeySlot slot) const {
   return best;
 }
 
+// The server that had the slot has given it to this one (SETSLOT ... NODE), which has not heard of
+// it. Older news of a slot that this server has given up are none.
+bool MapMerger::IsHandedToMe(KeySlot slot) const {
+  const ClusterNode& own = mine_.nodes()[me_];
+  const ClusterNode* const named = theirs_.OwnerOf(slot);
+  return named && named->id == own.id && named->epoch >= own.epoch && !own.is_replica();
+}
+
 // The master at the end of the line of masters; null: there is none, or it goes in a circle.
 std::optional<std::string_view> MapMerger::MasterOf(const MapLine& line) const {
   const MapLine* at = &line;
@@ -152,7 +161,8 @@ Fault MapMerger::Build() {
   bool keeps_slots = false;
   for (int at = 0; at < kKeySlots && !fault; ++at) {
     const auto slot = static_cast<KeySlot>(at);
-    const ClusterNode* const owner = ClaimantOf(slot);
+    const ClusterNode* owner = ClaimantOf(slot);
+    if (!owner && IsHandedToMe(slot)) owner = &mine_.nodes()[me_];
     if (owner) fault = builder_.Give({slot, slot}, numbers_.at(owner->id));
     if (!mine_.IsOwner(line_of_me, slot)) continue;
     const bool is_lost = owner && owner->id != mine_.nodes()[line_of_me].id;

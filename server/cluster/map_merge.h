@@ -4,7 +4,8 @@
 // higher one (SlotMapBuilder::Renew). So:
 //
 //   a line       the newer of the two; this server's own is as it says itself
-//   a slot       of whoever's line names it; where two do, of the newer line
+//   a slot       of whoever's line names it; where two do, of the newer line; where none does, and
+//                its owner has given it to this server, this server's
 //   an address   of one server; where two are there, of the newer line
 //
 // Where what others say of this server is not older, or took slots from it, its own line is

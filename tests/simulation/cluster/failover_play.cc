@@ -22,6 +22,12 @@ void Tell(World& world, Machine& machine, const std::vector<std::string>& words)
   world.time().Tell(machine.name() + ": " + words.front());
 }
 
+void CutApart(World& world, Machine& master, Machine& replica) {
+  world.time().Tell("the two are cut apart");
+  world.network().Cut(master.site(), replica.site());
+  world.network().Cut(replica.site(), master.site());
+}
+
 // What takes the master away, and how long it is away at least.
 void TakeAway(World& world, Machine& master, Machine& replica) {
   switch (world.Pick(0, 2)) {
@@ -32,9 +38,7 @@ void TakeAway(World& world, Machine& master, Machine& replica) {
       world.time().Tell("the master stands still");
       return master.Pause();
     default:
-      world.time().Tell("the two are cut apart");
-      world.network().Cut(master.site(), replica.site());
-      world.network().Cut(replica.site(), master.site());
+      CutApart(world, master, replica);
   }
 }
 
@@ -60,21 +64,24 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   };
   Machine& master = world.Add(with("a"));
   Machine& replica = world.Add(with("b"));
+  replica.set_config("replicaof", "a 1");  // it grants nothing before it follows
   master.Start();
   replica.Start();
   for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(master);
   for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(replica);
   world.set_clients_until(kFailoverClientsUntil);
   Timeline& time = world.time();
-  time.At(100 * kMs, [&] { Tell(world, replica, {"REPLICAOF", "a", "1"}); });
   const int64_t away_at = world.Pick(4 * kSecond, 10 * kSecond);
-  const int64_t promoted_at = away_at + time.PickSpan(kMs, 3 * kSecond);
+  // One that is to die is cut off for a while before, and grants what the replica never hears of.
+  const int64_t dead_at = away_at + (kind.is_dead ? time.PickSpan(kMs, kSecond) : 0);
+  const int64_t promoted_at = dead_at + time.PickSpan(kMs, 3 * kSecond);
   const int64_t back_at = kind.is_dead ? kFailoverClientsUntil + kSecond
                                        : promoted_at + time.PickSpan(kMs, 5 * kSecond);
   time.At(away_at, [&] {
-    if (kind.is_dead) return master.Kill();
-    TakeAway(world, master, replica);
+    if (!kind.is_dead) return TakeAway(world, master, replica);
+    CutApart(world, master, replica);
   });
+  if (kind.is_dead) time.At(dead_at, [&] { master.Kill(); });
   uint64_t before = 0;
   time.At(promoted_at, [&] {
     before = replica.engine().engine().part<LockService>().counts().granted;

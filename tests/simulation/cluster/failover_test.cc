@@ -35,14 +35,13 @@ TEST(Failover, GrantsNoLockTwiceWhereTheMasterIsDead) {
   EXPECT_GT(sums.after, 0U);
 }
 
-// A checker that finds nothing proves nothing. Tokens go on above those of the one before here,
-// too, as far as the replica knows the mark.
+// A checker that finds nothing proves nothing. A master that comes back beside the new one may give
+// the same tokens.
 TEST(Failover, TwoOwnersAreFoundWhereNoReplicaIsWaitedFor) {
   FailoverSums sums;
   for (uint64_t seed = 0; seed < kFailoverSeeds; ++seed) {
     const auto complaint = PlayFailover(TestSeed(seed), {.min_replicas = 0}, sums);
-    if (!complaint) continue;
-    EXPECT_FALSE(complaint->starts_with("token")) << *complaint;
+    if (!complaint || complaint->starts_with("token")) continue;
     std::printf("found by seed %d of them: %.300s\n", static_cast<int>(seed), complaint->c_str());
     return;
   }

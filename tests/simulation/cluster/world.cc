@@ -12,8 +12,8 @@ constexpr int64_t kPpm = 200;
 constexpr int64_t kWildPpm = 50'000;
 constexpr int64_t kThinkMax = 400 * kMs;
 // Errors of what was refused before it began.
-constexpr std::array kRefusals = {"LOCKGRACE", "LOADING",    "MISCONF",  "NOREPLICAS",
-                                  "READONLY",  "MASTERDOWN", "UNBLOCKED"};
+constexpr std::array kRefusals = {"LOCKGRACE", "LOADING",    "MISCONF",   "NOREPLICAS",
+                                  "READONLY",  "MASTERDOWN", "UNBLOCKED", "ERR no fencing token"};
 
 }  // namespace
 

@@ -62,6 +62,26 @@ TEST(MergeMaps, TheNewerLineHasTheSlot) {
   EXPECT_EQ(DigestOf(at_b.map), DigestOf(at_a.map));
 }
 
+// SETSLOT ... NODE at the server that had it, before the one that gets it is told.
+TEST(MergeMaps, ASlotThatIsHandedOverIsNotLost) {
+  const SlotMap both =
+      MapOfText(Concat("epoch 3\n0-9 a:1 ", Id('a'), "\n10-19 b:1 ", Id('b'), "\n"));
+  SlotMapBuilder given(both);
+  given.Take({5, 5});
+  ASSERT_FALSE(given.Give({5, 5}, *both.FindId(Id('b'))));
+  given.Renew(*both.FindId(Id('a')));
+  const MergedMap at_b = Merge(both, 'b', given.map());
+  EXPECT_EQ(OwnerOf(at_b.map, 5), 'b');
+  const MergedMap at_a = Merge(given.map(), 'a', at_b.map);
+  EXPECT_EQ(OwnerOf(at_a.map, 5), 'b');
+  EXPECT_EQ(DigestOf(at_a.map), DigestOf(at_b.map));
+  // One that it has given up since stays given up.
+  SlotMapBuilder dropped(at_b.map);
+  dropped.Take({5, 5});
+  dropped.Renew(*at_b.map.FindId(Id('b')));
+  EXPECT_EQ(OwnerOf(Merge(dropped.map(), 'b', at_a.map).map, 5), '-');
+}
+
 TEST(MergeMaps, WhoHasTheLastSlotsIsTheHeir) {
   const SlotMap old = MapOfText(Concat("epoch 3\n0-9 a:1 ", Id('a'), "\nreplica-of a:1 b:1 ",
                                        Id('b'), "\nreplica-of a:1 c:1 ", Id('c'), "\n"));
