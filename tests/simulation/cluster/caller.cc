@@ -17,8 +17,8 @@ void Caller::Ask(const std::vector<std::string>& words, int64_t patience, Answer
   const std::string bytes = EncodeRequest(words);
   was_said_ = false;
   connection_ ? Say(bytes) : Connect(bytes);
-  time_.After(patience, [this, request] {
-    if (request_ != request || !answered_) return;
+  time_.After(patience, [this, request, lives = std::weak_ptr(lives_)] {
+    if (lives.expired() || request_ != request || !answered_) return;
     HangUp();
     Finish(std::nullopt);
   });
@@ -28,8 +28,8 @@ void Caller::Ask(const std::vector<std::string>& words, int64_t patience, Answer
 void Caller::Connect(const std::string& request) {
   const int64_t delay = network_.DelayBetween(site_, machine_->site());
   if (delay < 0 || !machine_->has_power()) return;
-  time_.After(delay, [this, request, number = request_] {
-    if (request_ != number || !answered_) return;
+  time_.After(delay, [this, request, number = request_, lives = std::weak_ptr(lives_)] {
+    if (lives.expired() || request_ != number || !answered_) return;
     connection_ = machine_->Accept(site_, *this);
     if (!connection_) return Finish(std::nullopt);
     Say(request);

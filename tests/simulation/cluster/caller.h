@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +54,7 @@ class Caller final : public End {
   uint64_t request_ = 0;
   bool was_said_ = false;
   Answered answered_;
+  const std::shared_ptr<const bool> lives_ = std::make_shared<bool>(true);  // while this does
 };
 
 }  // namespace sluice::cluster

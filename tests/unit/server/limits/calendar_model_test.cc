@@ -10,7 +10,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/limits/calendars.h"
 #include "server/system/zone_files.h"
 #include "storage/keyspace/keyspace.h"
@@ -51,9 +53,7 @@ class Place {
     clock_.Advance(started_ms);
   }
   Now now() { return clock_.Sample(); }
-  LimiterKey At(size_t key) {
-    return {keyspace_.db(0), keyspace_.Hash("key:" + std::to_string(key)), now()};
-  }
+  LimiterKey At(size_t key) { return {keyspace_.db(0), keyspace_.Hash(names_.at(key)), now()}; }
   void Move(int64_t ms) {
     clock_.Advance(ms);
     RunTimers();
@@ -68,6 +68,11 @@ class Place {
   std::string Audit() { return keyspace_.Audit(now()); }
 
  private:
+  static std::vector<std::string> NamesOfKeys() {
+    std::vector<std::string> names;
+    for (size_t key = 0; key < kKeys; ++key) names.push_back(Concat("key:", key));
+    return names;
+  }
   void RunTimers() {
     wheel_.Advance(now().ms(), SIZE_MAX,
                    [this](TimerNode& node) { keyspace_.TimerFired(node, now()); });
@@ -77,6 +82,7 @@ class Place {
   NullObserver observer_;
   TimerWheel wheel_;
   Keyspace keyspace_{2, SipKey{7}, wheel_, observer_};
+  const std::vector<std::string> names_ = NamesOfKeys();  // views of them are handed out
 };
 
 class CalendarModel {
