@@ -10,6 +10,7 @@
 
 #include "server/commit/grant_promise.h"
 #include "server/locks/lock_service.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/server/replication/replicas_fixture.h"
 
 namespace sluice {
@@ -338,7 +339,7 @@ TEST(GrantsKeptCrowdTest, HundredThousandWaitForOneSlowReplica) {
   const auto end = [&] { return server.engine().part<Replicas>().stream().end(); };
   replica.SendBytes(Request({"REPLCONF", "ACK", std::to_string(end())}));
   server.Settle();
-  constexpr int kClients = 100'000;
+  constexpr int kClients = kSanitized ? 10'000 : 100'000;
   TestClient& admin = server.Connect();
   admin.Run({"CONFIG", "SET", "maxclients", "200000"});
   std::vector<TestClient*> clients;
