@@ -7,7 +7,7 @@ readonly root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly build_packages=(g++ cmake ninja-build ccache pkg-config
   libabsl-dev libboost-dev liblzf-dev libmimalloc-dev libssl-dev libxxhash-dev liblua5.1-0-dev lua-bitop-dev)
 readonly test_packages=(libgtest-dev libgmock-dev libhiredis-dev openssl valgrind
-  redis-server redis-tools faketime python3 python3-redis ruby ruby-redis curl iproute2 procps
+  redis-server redis-tools faketime tzdata python3 python3-redis ruby ruby-redis curl iproute2 procps
   python3-rq python3-celery ruby-sidekiq
   prometheus prometheus-redis-exporter chromium chromium-driver haproxy nutcracker nginx-light libnginx-mod-stream
   python3-pytest python3-pytest-xdist python3-pytest-asyncio python3-build python3-setuptools python3-wheel mypy
