@@ -14,7 +14,6 @@ enum class PlantedFault : uint8_t {
   kUnixDeadlines,  // a log's, or a master's, engine time is the wall clock's: its steps move leases
   kAnswersBeforeSync,        // answers leave before the disk has what they say
   kMarkBeforeFile,           // tokens are given that no file says are reserved
-  kMarkBeforeReplicas,       // the same of replicas
   kNoGrace,                  // a start that may lack grants holds no name back
   kNoPromotedGrace,          // nor does a replica that is promoted
   kGrantsBeforeReplicas,     // grants are answered before the replicas have them

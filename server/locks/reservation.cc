@@ -107,8 +107,7 @@ void Reservation::Want() {
 
 // A mark counts when every witness has it. Tokens that were given stay given.
 void Reservation::Count() {
-  const bool asks_replicas =
-      on_.config.settings().lock_min_replicas > 0 && !IsPlanted(PlantedFault::kMarkBeforeReplicas);
+  const bool asks_replicas = on_.config.settings().lock_min_replicas > 0;
   const int64_t mark = asks_replicas ? std::min(mark_of_file_, mark_of_replicas_) : mark_of_file_;
   tokens_.set_mark(std::max(mark, tokens_.last()));
   if (tokens_.CanIssue(1)) told_wait_ = false;

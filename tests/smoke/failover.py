@@ -10,7 +10,6 @@ every double grant is one of a split: the master before lived on, and could not 
 """
 import pathlib
 import random
-import signal
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ from dataclasses import dataclass
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
-from sentinels import Group  # noqa: E402
+from sentinels import Group, cut_off, kill, pause  # noqa: E402
 from server import first_seed  # noqa: E402
 from smoke import Chosen, run_tests, until  # noqa: E402
 
@@ -147,21 +146,6 @@ def tokens_out_of_order(holds):
 
 
 # --- harm
-
-def kill(member):
-    member.server.kill()
-    return member.server.start
-
-
-def pause(member):
-    member.server.process.send_signal(signal.SIGSTOP)
-    return lambda: member.server.process.send_signal(signal.SIGCONT)
-
-
-def cut_off(member):
-    member.proxy.cut()
-    return member.proxy.mend
-
 
 @dataclass
 class Harm:

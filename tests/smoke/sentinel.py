@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
-from sentinels import Group, Member, seconds_since  # noqa: E402
+from sentinels import Group, Member, cut_off, kill, pause, seconds_since  # noqa: E402
 from server import REDIS, Server, first_seed, free_port  # noqa: E402
 from smoke import Chosen, client, info, run_tests, until  # noqa: E402
 
@@ -76,21 +75,6 @@ class Writer:
     def stop(self):
         self.stopping = True
         self.thread.join()
-
-
-def kill(member):
-    member.server.kill()
-    return member.server.start
-
-
-def pause(member):
-    member.server.process.send_signal(signal.SIGSTOP)
-    return lambda: member.server.process.send_signal(signal.SIGCONT)
-
-
-def cut_off(member):
-    member.proxy.cut()
-    return member.proxy.mend
 
 
 def fill_disk(member):

@@ -10,6 +10,7 @@ import os
 import pathlib
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -295,3 +296,20 @@ class Group:
 
 def seconds_since(begin):
     return time.monotonic() - begin
+
+
+# --- harm: what each returns mends it
+
+def kill(member):
+    member.server.kill()
+    return member.server.start
+
+
+def pause(member):
+    member.server.process.send_signal(signal.SIGSTOP)
+    return lambda: member.server.process.send_signal(signal.SIGCONT)
+
+
+def cut_off(member):
+    member.proxy.cut()
+    return member.proxy.mend
