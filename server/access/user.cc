@@ -24,14 +24,16 @@ std::optional<std::vector<std::string>> JoinSelectors(std::span<const std::strin
   bool open = false;
   for (size_t i = 0; i < rules.size(); ++i) {
     const std::string_view rule = rules[i];
-    if (open) {
+    if (rule.starts_with('(') && !rule.ends_with(')')) {
+      if (open) joined.pop_back();
+      open = true;
+      unmatched = i;
+    } else if (open) {
       ConcatTo(joined.back(), ' ', rule);
       open = !rule.ends_with(')');
       continue;
     }
     joined.emplace_back(rule);
-    open = rule.starts_with('(') && !rule.ends_with(')');
-    if (open) unmatched = i;
   }
   if (open) return std::nullopt;
   return joined;

@@ -69,6 +69,10 @@ class Both:
         nearly = any(re.fullmatch(rb"\s*[+-]?[0-9]+\s+", word) for word in request)
         return nearly or self.connections[1].call("COMMAND", "GETKEYS", *request)[0] == "-"
 
+    def finds_none(self, request):
+        """Whether Sluice, which reads the words as the command does, finds no keys."""
+        return self.connections[0].call("COMMAND", "GETKEYS", *request)[0] == "-"
+
 
 def without_commands(reply):
     """A user as GETUSER describes it; of the rules for commands the first alone."""
@@ -121,7 +125,8 @@ def ask_whether(both, request):
     senseless = b"to access the" in ours[1] and theirs[1] == b"OK"
     words = b" ".join(request)
     stricter = senseless and READS_TOO.match(words)
-    misled = LOOKS_FOR_WORDS.match(words) and len(re.findall(rb"(?i)store|streams", words)) > 1
+    seems = len(re.findall(rb"(?i)store|streams", words)) > 1 or both.finds_none(request)
+    misled = LOOKS_FOR_WORDS.match(words) and seems
     if stricter or misled:
         return
     if ours != theirs and not newer and not (senseless and both.has_no_keys(request)):

@@ -119,6 +119,15 @@ TEST_F(UsersTest, SelectorsOverSeveralWords) {
   EXPECT_EQ(unmatched, 1u);
 }
 
+// As in Redis, which forgets the one before.
+TEST_F(UsersTest, ASelectorThatOpensInAnotherBeginsAnew) {
+  const std::string_view rules[] = {"(+get", "~a", "(+set", "~b)"};
+  size_t unmatched = 0;
+  EXPECT_THAT(*JoinSelectors(rules, unmatched), ElementsAre("(+set ~b)"));
+  EXPECT_EQ(JoinSelectors(std::span(rules).first(3), unmatched), std::nullopt);
+  EXPECT_EQ(unmatched, 2u);
+}
+
 TEST_F(UsersTest, AFileIsReadWholeOrNotAtAll) {
   const Users::Loaded good =
       users_.Read("user bob on >x ~a* (+get ~b)\n\n  user default off\r\n", "u.acl");
