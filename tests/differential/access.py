@@ -112,8 +112,8 @@ def rules(rng, commands):
 
 # They answer with data, and Redis wants the right to write alone: see "commands that answer with data" in
 # differences.txt. And a word that leads to a key may be a value: see "values that look like a word".
-READS_TOO = re.compile(rb"(xclaim|xautoclaim) |zadd .*incr", re.I)
-LOOKS_FOR_WORDS = re.compile(rb"(sort|xread|xreadgroup|georadius|georadiusbymember) .*(store|streams)", re.I)
+READS_TOO = re.compile(rb"(xclaim|xautoclaim) |zadd .*incr", re.I | re.S)
+LOOKS_FOR_WORDS = re.compile(rb"(sort|xread|xreadgroup|georadius|georadiusbymember) .*(store|streams)", re.I | re.S)
 
 
 def ask_whether(both, request):
