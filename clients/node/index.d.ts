@@ -1,9 +1,10 @@
 // The types of @sluice/client. Spans and moments are in milliseconds.
 
-/** A client of ioredis (5, 6) or node-redis (5, 6). */
+/** A client of ioredis (5, 6) or node-redis (5, 6): of one server, of a cluster, or one that asks Sentinels. */
 export type RedisClient =
   | { call(command: string, ...args: any[]): Promise<any>; duplicate(...args: any[]): any }
-  | { sendCommand(args: any, ...rest: any[]): Promise<any>; duplicate(...args: any[]): any; readonly isOpen: boolean };
+  | { sendCommand(args: any, ...rest: any[]): Promise<any>; duplicate(...args: any[]): any; readonly isOpen: boolean }
+  | { sendCommand(...args: any[]): Promise<any>; acquire(): Promise<any>; readonly isOpen: boolean };
 
 // ---- locks
 
@@ -15,7 +16,7 @@ export interface LockOptions {
   /** Ends the wait. */
   signal?: AbortSignal;
   /** Who asks. Without it each acquire is an owner of its own; with it asking again is re-entrant. */
-  owner?: string;
+  owner?: string | Buffer;
   /** false: no timer renews it. */
   renew?: boolean;
   /** How often it is renewed (a third of the lease). */
@@ -38,8 +39,8 @@ export interface LockOptions {
 }
 
 export declare class Lock {
-  readonly key: string;
-  readonly owner: string;
+  readonly key: string | Buffer;
+  readonly owner: string | Buffer;
   /** The fencing token: it only grows. Send it along to what the lock protects. */
   readonly token: number;
   /** Aborted, with a LockLostError as its reason, when the lock is lost: before its lease ends by this process's
@@ -62,22 +63,24 @@ export declare class Lock {
 export declare class LockClient {
   constructor(redis: RedisClient, defaults?: LockOptions);
   /** Rejects with LockNotGrantedError when others hold it and the wait is over. */
-  acquire(key: string, options?: LockOptions): Promise<Lock>;
+  acquire(key: string | Buffer, options?: LockOptions): Promise<Lock>;
   /** null when others hold it and the wait is over. */
-  tryAcquire(key: string, options?: LockOptions): Promise<Lock | null>;
+  tryAcquire(key: string | Buffer, options?: LockOptions): Promise<Lock | null>;
   /** Holds the lock while `work` runs. Rejects with LockLostError when it was lost before the work was done, and when a
    *  fenced command found it lost. */
-  withLock<T>(key: string, work: (lock: Lock) => T | Promise<T>): Promise<T>;
-  withLock<T>(key: string, options: LockOptions, work: (lock: Lock) => T | Promise<T>): Promise<T>;
+  withLock<T>(key: string | Buffer, work: (lock: Lock) => T | Promise<T>): Promise<T>;
+  withLock<T>(key: string | Buffer, options: LockOptions, work: (lock: Lock) => T | Promise<T>): Promise<T>;
 }
 
 export declare class LockLostError extends Error {
-  readonly key: string;
+  readonly key: string | Buffer;
   readonly token: number;
   /** EXPIRED: no renewal came back in time; else the code of the server's answer. */
   readonly code: string;
 }
-export declare class LockNotGrantedError extends Error { readonly key: string; }
+export declare class LockNotGrantedError extends Error { readonly key: string | Buffer; }
+/** The server answered with something else than the command gives: it is another server, or of another version. */
+export declare class UnexpectedReplyError extends Error {}
 
 // ---- limits
 
@@ -132,13 +135,13 @@ export interface LimitInfo {
 
 export declare class LimitClient {
   constructor(redis: RedisClient, options?: { prefix?: string });
-  take(key: string, limit: Limit, options?: TakeOptions): Promise<Verdict>;
+  take(key: string | Buffer, limit: Limit, options?: TakeOptions): Promise<Verdict>;
   /** Takes from all of them or from none. */
-  takeAll(requests: { key: string; limit: Limit; cost?: number }[], options?: Pick<TakeOptions, "id" | "idFor">):
+  takeAll(requests: { key: string | Buffer; limit: Limit; cost?: number }[], options?: Pick<TakeOptions, "id" | "idFor">):
     Promise<{ allowed: boolean; verdicts: Verdict[] }>;
   /** Gives back what was not used. What remains; null when the limit is whole. */
-  refund(key: string, units?: number, options?: Pick<TakeOptions, "id" | "idFor">): Promise<number | null>;
-  info(key: string): Promise<LimitInfo | null>;
+  refund(key: string | Buffer, units?: number, options?: Pick<TakeOptions, "id" | "idFor">): Promise<number | null>;
+  info(key: string | Buffer): Promise<LimitInfo | null>;
   setPolicy(name: string, limit: NumericLimit): Promise<void>;
   getPolicy(name: string): Promise<{ algorithm: string; max: number; period: number; burst: number } | null>;
   deletePolicy(name: string): Promise<boolean>;

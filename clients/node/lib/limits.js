@@ -2,7 +2,7 @@
 //   const limits = new LimitClient(redis);
 //   const verdict = await limits.take("user:17", { algorithm: "rolling", max: 100, period: 60_000 });
 "use strict";
-const { adapt, named, sendWaiting } = require("./client.js");
+const { UnexpectedReplyError, adapt, named, sendWaiting, wholeOf } = require("./client.js");
 
 const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY", "CALENDAR"];
 const VERDICT = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"];
@@ -39,11 +39,10 @@ function nameWords({ id, idFor }) {
 }
 
 function verdictOf(reply) {
-  const values = named(reply, VERDICT);
+  const values = wholeOf("LIMIT.TAKE", reply, VERDICT);
   return {
-    allowed: Number(values.allowed) === 1, limit: Number(values.limit), remaining: Number(values.remaining),
-    retryMs: Number(values.retry_ms), resetMs: Number(values.reset_ms), resetAtMs: Number(values.reset_at_ms),
-    neverFits: Number(values.retry_ms) < 0,
+    allowed: values.allowed === 1, limit: values.limit, remaining: values.remaining, retryMs: values.retry_ms,
+    resetMs: values.reset_ms, resetAtMs: values.reset_at_ms, neverFits: values.retry_ms < 0,
   };
 }
 
@@ -57,11 +56,14 @@ class LimitClient {
     this.#prefix = prefix;
   }
 
+  /** Any bytes may be a key. */
+  #full(key) { return Buffer.isBuffer(key) ? Buffer.concat([Buffer.from(this.#prefix), key]) : this.#prefix + key; }
+
   /** Takes `cost` units, all or none; 0 asks without taking. peek: stores nothing. wait: parks the caller, in order,
    *  until they fit; `signal` ends that. ban: refuses everything for so long after a refusal. shadow: counts apart.
    *  id: asked again with it, as the answer was lost, the request counts once; idFor: for so long. */
   async take(key, limit, { cost, peek, wait, ban, shadow, signal, id, idFor } = {}) {
-    const words = ["LIMIT.TAKE", this.#prefix + key, ...limitWords(limit)];
+    const words = ["LIMIT.TAKE", this.#full(key), ...limitWords(limit)];
     for (const [word, value] of [["COST", cost], ["BAN", ban]]) if (value !== undefined) words.push(word, value);
     if (peek) words.push("PEEK");
     if (shadow) words.push("SHADOW");
@@ -76,20 +78,22 @@ class LimitClient {
   async takeAll(requests, options = {}) {
     const words = requests.flatMap(({ limit, cost = 1 }) => (limit.policy === undefined
       ? [algorithmWord(limit), limit.max, limit.period, limit.burst ?? 0, cost] : ["POLICY", limit.policy, cost]));
-    const keys = requests.map(({ key }) => this.#prefix + key);
-    const [allowed, ...verdicts] = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words, ...nameWords(options));
+    const keys = requests.map(({ key }) => this.#full(key));
+    const reply = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words, ...nameWords(options));
+    if (!Array.isArray(reply)) throw new UnexpectedReplyError("LIMIT.ALL", reply);
+    const [allowed, ...verdicts] = reply;
     return { allowed: Number(allowed) === 1, verdicts: verdicts.map(verdictOf) };
   }
 
   /** Gives back what was taken and not used. What remains now; null when the limit is whole. options: id and idFor. */
   async refund(key, units = 1, options = {}) {
-    const left = await this.#client.send("LIMIT.REFUND", this.#prefix + key, units, ...nameWords(options));
+    const left = await this.#client.send("LIMIT.REFUND", this.#full(key), units, ...nameWords(options));
     return left === null ? null : Number(left);
   }
 
   /** What is known of a limit; null when it is whole. */
   async info(key) {
-    const { algorithm, ...values } = named(await this.#client.send("LIMIT.INFO", this.#prefix + key), INFO);
+    const { algorithm, ...values } = named(await this.#client.send("LIMIT.INFO", this.#full(key)), INFO);
     if (algorithm === undefined) return null;
     return {
       algorithm: String(algorithm), limit: Number(values.limit), periodMs: Number(values.period_ms),

@@ -6,7 +6,7 @@
 // has come back in time; a renewal that fails on the way is tried again while there is time, one that the server
 // refuses ends it at once. What no clock can promise (a process that stands still) is what the token is for.
 "use strict";
-const { codeOf } = require("./client.js");
+const { codeOf, countOf } = require("./client.js");
 
 const MARGIN_MAX_MS = 1000;
 const TIMER_MAX_MS = 2 ** 31 - 1; // a longer one fires at once
@@ -136,10 +136,10 @@ class Lock {
   async #sendRenewal() {
     const sent = Moment.now();
     try {
-      const leaseMs = await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE", this.#options.leaseMs,
-        "TOKEN", this.token, ...this.#options.shape);
+      const leaseMs = countOf("LOCK.RENEW", await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE",
+        this.#options.leaseMs, "TOKEN", this.token, ...this.#options.shape));
       // What comes back behind the deadline is too late: the work was told to stop.
-      if (this.held) this.#extend(sent, Math.min(Number(leaseMs), this.#options.leaseMs));
+      if (this.held) this.#extend(sent, Math.min(leaseMs, this.#options.leaseMs));
     } catch (error) {
       const code = codeOf(error);
       if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") this.#lose(code, error);
@@ -162,8 +162,8 @@ class Lock {
     const lost = this.signal.aborted || this.remainingMs === 0;
     this.#stop();
     try {
-      await this.#client.send("LOCK.RELEASE", this.key, this.owner, ...(this.#options.alone ? ["ALL"] : []),
-        "TOKEN", this.token);
+      countOf("LOCK.RELEASE", await this.#client.send("LOCK.RELEASE", this.key, this.owner,
+        ...(this.#options.alone ? ["ALL"] : []), "TOKEN", this.token));
       return !lost;
     } catch (error) {
       const code = codeOf(error);

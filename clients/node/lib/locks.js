@@ -4,7 +4,7 @@
 "use strict";
 const { randomUUID } = require("node:crypto");
 const os = require("node:os");
-const { adapt, codeOf, named, sendWaiting } = require("./client.js");
+const { UnexpectedReplyError, adapt, codeOf, sendWaiting, wholeOf } = require("./client.js");
 const { Lock, LockLostError, Moment, defaultMargin } = require("./lock.js");
 
 const LEASE_MS = 30_000;
@@ -47,8 +47,8 @@ function keepWords({ minHold, label, priority, id, owner }) {
 
 /** The server's clock may be a double's, far ahead: the grant was no later than its answer. */
 function grantOf(reply, sent) {
-  const { token, waited_ms: waited } = named(reply, GRANT);
-  return { token: Number(token), begun: sent.plus(Number(waited)).earlier(Moment.now()) };
+  const { token, waited_ms: waited } = wholeOf("LOCK.ACQUIRE", reply, GRANT);
+  return { token, begun: sent.plus(waited).earlier(Moment.now()) };
 }
 
 class LockClient {
@@ -103,7 +103,10 @@ class LockClient {
     }
     // An answer that is lost on its way takes nothing back: the work was done in time, and the lease ends the lock.
     const { held } = lock;
-    const released = await lock.release().catch((error) => { if (!held || codeOf(error)) throw error; return true; });
+    const released = await lock.release().catch((error) => {
+      if (!held || codeOf(error) || error instanceof UnexpectedReplyError) throw error;
+      return true;
+    });
     if (!released) throw lock.signal.reason ?? new LockLostError(key, lock.token, "NOTHELD");
     return result;
   }

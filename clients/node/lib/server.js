@@ -51,8 +51,8 @@ class Server extends Double {
   /** bin: the program; without it SLUICE_BIN, then `sluice` in PATH. options: as on the command line,
    *  { maxmemory: "10mb" }. seed: makes what is random the same in each run. */
   static async start({ bin, options = {}, seed } = {}) {
-    const words = ["--test-double", "yes", "--port", "any", "--exit-with-parent", "yes", "--dir", os.tmpdir(),
-      "--save", "", ...(seed === undefined ? [] : ["--seed", String(seed)]),
+    const words = ["--test-double", "yes", "--port", "any", "--ready-line", "yes", "--exit-with-parent", "yes",
+      "--dir", os.tmpdir(), "--save", "", ...(seed === undefined ? [] : ["--seed", String(seed)]),
       ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])];
     const child = spawn(findBinary(bin), words, { stdio: ["ignore", "pipe", "pipe"] });
     const log = { text: "" };

@@ -11,6 +11,7 @@ const fastifyLimits = require("@sluice/client/fastify");
 const { useSluice } = require("@sluice/client/node-test");
 const cases = require("../../cases.json");
 const { clients } = require("./clients.js");
+const { madeUpServer } = require("./made_up.js");
 const { Player } = require("./player.js");
 
 for (const kind of clients) {
@@ -24,6 +25,19 @@ for (const kind of clients) {
         t.after(() => kind.close(client));
         const player = await Player.begin(sluice, {
           locks: new LockClient(client), limits: new LimitClient(client, { prefix }), answers });
+        await player.play(steps);
+      });
+    }
+  });
+}
+
+for (const kind of clients.filter(({ protocol }) => protocol === 2)) {
+  describe(`answers over ${kind.name}`, () => {
+    for (const { name, answers, steps } of cases.answers) {
+      test(name, async (t) => {
+        const client = await kind.open(await madeUpServer(t, answers));
+        t.after(() => kind.close(client));
+        const player = await Player.begin(null, { locks: new LockClient(client), limits: new LimitClient(client) });
         await player.play(steps);
       });
     }

@@ -3,6 +3,7 @@
 const assert = require("node:assert");
 const { execFile, execFileSync, spawn } = require("node:child_process");
 const fs = require("node:fs");
+const net = require("node:net");
 const os = require("node:os");
 const path = require("node:path");
 const { setTimeout: sleep } = require("node:timers/promises");
@@ -147,7 +148,30 @@ describe("processes", () => {
     await assert.rejects(Server.start({ options: { nonsense: 1 } }), { name: "ServerError", message: /Bad directive/ });
     delete process.env.SLUICE_BIN;
     process.env.PATH = "/nowhere";
-    await assert.rejects(Server.start(), { name: "BinaryNotFoundError", message: /set SLUICE_BIN/ });
+    const sentence = /linux-x64 and linux-arm64.*tools\/run.*set SLUICE_BIN/;
+    await assert.rejects(Server.start(), { name: "BinaryNotFoundError", message: sentence });
+  });
+
+  test("a program that is not executable", async (t) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), "sluice-program-"));
+    t.after(() => fs.rmSync(folder, { recursive: true }));
+    const bin = path.join(folder, "sluice");
+    fs.writeFileSync(bin, "");
+    await assert.rejects(Server.start({ bin }), { name: "BinaryNotFoundError", message: /is no program/ });
+    fs.writeFileSync(bin, "#!/nowhere/interpreter\n");
+    fs.chmodSync(bin, 0o755);
+    await assert.rejects(Server.start({ bin }), { name: "ServerError", message: /could not be started/ });
+  });
+
+  test("a port that is taken", async (t) => {
+    const taken = net.createServer();
+    await new Promise((resolve) => { taken.listen(0, "127.0.0.1", resolve); });
+    const { port } = taken.address();
+    await assert.rejects(Server.start({ options: { port } }), { name: "ServerError", message: /in use/ });
+    await new Promise((resolve) => { taken.close(resolve); });
+    const server = await Server.start({ options: { port } });
+    t.after(() => server.stop());
+    assert.deepStrictEqual([server.port, await server.execute("PING")], [port, "PONG"]);
   });
 
   test("the program of this platform's package", async (t) => {

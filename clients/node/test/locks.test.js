@@ -193,6 +193,16 @@ for (const kind of clients) {
       t.mock.restoreAll();
     });
 
+    test("lost: no later because the wall clock steps back", async (t) => {
+      const { locks } = await opened(t);
+      const lock = await locks.acquire("door", { lease: 200, renew: false });
+      const { now } = Date;
+      t.mock.method(Date, "now", () => now() - 3_600_000);
+      assert.ok(lock.held);
+      assert.strictEqual(await lost(lock), "EXPIRED");
+      t.mock.restoreAll();
+    });
+
     test("a lease of months", async (t) => {
       const { locks } = await opened(t);
       const lock = await locks.acquire("door", { lease: 100 * 86_400_000 });

@@ -2,6 +2,7 @@
 import pytest
 import redis.asyncio
 
+import made_up
 import sluice
 import sluice.asyncio
 from player import CASES, Loop, Player
@@ -27,6 +28,30 @@ def test_asyncio(sluice_space, case):
         def run(value):
             return loop.run(value) if hasattr(value, "__await__") else value
         Player(sluice_space, locks, limits, run).play(case["steps"])
+        loop.run(client.close())
+
+
+ANSWERS = [pytest.param(case, id=case["name"]) for case in CASES["answers"]]
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_answers_sync(case):
+    with made_up.Server(case["answers"]) as server:
+        client = redis.Redis(port=server.port)
+        Player(None, sluice.LockClient(client), sluice.LimitClient(client)).play(case["steps"])
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_answers_asyncio(case):
+    with made_up.Server(case["answers"]) as server, Loop() as loop:
+        async def made():
+            client = redis.asyncio.Redis(port=server.port)
+            return client, sluice.asyncio.LockClient(client), sluice.asyncio.LimitClient(client)
+        client, locks, limits = loop.run(made())
+
+        def run(value):
+            return loop.run(value) if hasattr(value, "__await__") else value
+        Player(None, locks, limits, run).play(case["steps"])
         loop.run(client.close())
 
 

@@ -2,8 +2,10 @@
 import datetime
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import time
@@ -199,10 +201,36 @@ def test_options_and_seed():
 def test_no_binary(monkeypatch):
     monkeypatch.delenv("SLUICE_BIN", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(sluice.BinaryNotFound, match="set SLUICE_BIN"):
+    with pytest.raises(sluice.BinaryNotFound, match="Linux on x86_64 and aarch64.*tools/run.*set SLUICE_BIN"):
         sluice.Server()
     with pytest.raises(sluice.BinaryNotFound, match="the argument names '/nowhere/sluice'"):
         sluice.Server("/nowhere/sluice")
+
+
+def test_program_that_is_not_executable(tmp_path, monkeypatch):
+    program = tmp_path / "sluice"
+    program.touch(mode=0o644)
+    monkeypatch.setenv("SLUICE_BIN", str(program))
+    with pytest.raises(sluice.BinaryNotFound, match="SLUICE_BIN names .*, which is no program"):
+        sluice.Server()
+    program.chmod(0o755)
+    program.write_bytes(b"\x7fELF of another machine")
+    made = []
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: made.append(tmp_path / "folder") or made[0].mkdir() or str(made[0]))
+    with pytest.raises(sluice.ServerError, match="could not be started"):
+        sluice.Server()
+    assert not made[0].exists()
+
+
+def test_port_that_is_taken():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(sluice.ServerError, match="in use"):
+            sluice.Server(options={"port": taken.getsockname()[1]})
+        port = taken.getsockname()[1]
+    with sluice.Server(options={"port": port}) as server:
+        assert server.port == port and server.execute("PING") == "PONG"
 
 
 def test_program_of_a_wheel(monkeypatch, tmp_path):

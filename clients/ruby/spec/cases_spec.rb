@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "spec_helper"
+require_relative "made_up_server"
 
 # The cases that all clients share (clients/cases.json).
 RSpec.describe "the shared cases" do
@@ -9,6 +10,14 @@ RSpec.describe "the shared cases" do
       player = Player.new(sluice, locks: Sluice::LockClient.new(sluice_redis),
                                   limits: Sluice::LimitClient.new(sluice_redis, prefix: one.fetch("prefix", "")))
       player.play(one["steps"])
+    end
+  end
+
+  Player::CASES["answers"].each do |one|
+    it "a server that answers #{one["name"]}" do
+      MadeUpServer.start(one["answers"]) do |redis|
+        Player.new(nil, locks: Sluice::LockClient.new(redis), limits: Sluice::LimitClient.new(redis)).play(one["steps"])
+      end
     end
   end
 

@@ -35,9 +35,9 @@ RSpec.describe Sluice::LockClient do
   it "lets a renewal that hangs hold no other lock up" do
     stuck = sluice.faults.add("COMMAND", "LOCK.RENEW", "KEY", "stuck", "HANG")
     lock = locks.acquire("stuck", lease: 0.1)
-    other = locks.acquire("other", lease: 0.3)
+    other = locks.acquire("other", lease: 1.5)
     expect(lock.wait_until_lost(30).code).to eq("EXPIRED")
-    sleep 0.4
+    sleep 2
     expect(other).to be_held
     sluice.faults.delete(stuck)
     expect(other.release).to be(true)
@@ -60,6 +60,16 @@ RSpec.describe Sluice::LockClient do
       clock.unbind.bind_call(Process, id, *unit) + (id == Process::CLOCK_REALTIME ? 60 : 0)
     end
     expect(lock).not_to be_held
+    expect(eventually { lock.reason }.code).to eq("EXPIRED")
+  end
+
+  it "holds no lease for longer because the wall clock steps back" do
+    lock = locks.acquire("door", lease: 0.2, renew: false)
+    clock = Process.method(:clock_gettime)
+    allow(Process).to receive(:clock_gettime) do |id, *unit|
+      clock.unbind.bind_call(Process, id, *unit) - (id == Process::CLOCK_REALTIME ? 3600 : 0)
+    end
+    expect(lock).to be_held
     expect(eventually { lock.reason }.code).to eq("EXPIRED")
   end
 

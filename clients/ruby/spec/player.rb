@@ -11,7 +11,7 @@ class Player
   OURS = /\A(?:LOCK\.|LIMIT\.|FENCED\z)/i.freeze
   SPANS = %i[lease wait renew_every margin min_hold ban id_for timeout].freeze
   KINDS = { "LockLost" => Sluice::LockLost, "LockNotGranted" => Sluice::LockNotGranted, "Argument" => ArgumentError,
-            "Server" => Redis::CommandError, "Connection" => Redis::BaseConnectionError }.freeze
+            "UnexpectedReply" => Sluice::UnexpectedReply, "Server" => Redis::CommandError, "Connection" => Redis::BaseConnectionError }.freeze
 
   # What work raises by itself.
   class OwnError < StandardError; end
@@ -20,12 +20,18 @@ class Player
   class Wrong < StandardError; end
 
   def self.words(step)
-    step.is_a?(String) ? step.split(" ", -1) : step
+    step.is_a?(String) ? step.split(" ", -1) : step.map { |word| bytes(word) }
+  end
+
+  # A word that is no text stands as { "hex": "ff00" }.
+  def self.bytes(word)
+    word.is_a?(Hash) && word.key?("hex") ? [word["hex"]].pack("H*") : word
   end
 
   # Options of a case in this gem's units.
   def self.options(options)
     (options || {}).to_h do |name, value|
+      value = bytes(value)
       value = value.transform_keys(&:to_sym) if value.is_a?(Hash)
       [name.to_sym, SPANS.include?(name.to_sym) ? value / 1000.0 : value]
     end
@@ -54,13 +60,16 @@ class Player
     end
   end
 
+  # space: nil for a server that is made up, of which steps ask nothing.
   def initialize(space, locks: nil, limits: nil)
     @space = space
     @locks = locks
     @limits = limits
-    @own = space.call("CLIENT", "ID")
     @seen = 0
     @things = {} # locks, and calls that are under way
+    return unless space
+
+    @own = space.call("CLIENT", "ID")
     space.journal.start
     space.clock.freeze_time(NOW)
   end
@@ -75,6 +84,8 @@ class Player
 
   # Compares the requests since the last look with `sends` and `answers` of a step.
   def compare_sent(step)
+    return unless @space
+
     fresh = newest
     if step["sends"]
       pattern = step["sends"].map { |one| Player.words(one) }
@@ -159,15 +170,16 @@ class Player
     return of_lock(@things[step["of"]], step) if step["of"]
 
     options = Player.options(step["options"])
+    key = Player.bytes(step["key"])
     case step["call"]
-    when "acquire", "try_acquire" then @locks.public_send(step["call"], step["key"], **options)
-    when "take" then @limits.take(step["key"], Player.limit(step["limit"]), **options)
+    when "acquire", "try_acquire" then @locks.public_send(step["call"], key, **options)
+    when "take" then @limits.take(key, Player.limit(step["limit"]), **options)
     when "take_all"
       @limits.take_all(step["requests"].map do |one|
         { key: one["key"], limit: Player.limit(one["limit"]), cost: one.fetch("cost", 1) }
       end, **options)
-    when "refund" then @limits.refund(step["key"], step["units"], **options)
-    when "info" then @limits.info(step["key"])
+    when "refund" then @limits.refund(key, step["units"], **options)
+    when "info" then @limits.info(key)
     when "set_policy" then @limits.set_policy(step["name"], Player.limit(step["limit"]))
     when "get_policy", "delete_policy" then @limits.public_send(step["call"], step["name"])
     when "policies" then @limits.policies

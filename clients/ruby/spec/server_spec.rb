@@ -48,10 +48,30 @@ RSpec.describe Sluice::Server do
     kept = ENV.to_h.slice("PATH", "SLUICE_BIN")
     begin
       ENV.update("PATH" => "", "SLUICE_BIN" => "")
-      expect { described_class.start }.to raise_error(Sluice::BinaryNotFound, /PATH/)
+      expect { described_class.start }.to raise_error(
+        Sluice::BinaryNotFound, /in PATH.*x86_64-linux and aarch64-linux.*tools\/run.*SLUICE_BIN/
+      )
     ensure
       ENV.update(kept)
     end
+  end
+
+  it "says that a program is not executable" do
+    Dir.mktmpdir do |folder|
+      File.write("#{folder}/sluice", "")
+      expect { described_class.start(bin: "#{folder}/sluice") }.to raise_error(Sluice::BinaryNotFound, /is no program/)
+      File.write("#{folder}/sluice", "#!/nowhere/interpreter\n")
+      File.chmod(0o755, "#{folder}/sluice")
+      expect { described_class.start(bin: "#{folder}/sluice") }.to raise_error(Sluice::ServerError, /could not be started/)
+    end
+  end
+
+  it "says that a port is taken" do
+    taken = TCPServer.new("127.0.0.1", 0)
+    options = { port: taken.addr[1] }
+    expect { described_class.start(options: options) }.to raise_error(Sluice::ServerError, /in use/)
+    taken.close
+    expect(described_class.start(options: options) { |server| [server.port, server.call("PING")] }).to eq([options[:port], "PONG"])
   end
 
   it "takes the program of this platform's gem before that in PATH" do

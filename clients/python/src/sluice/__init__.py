@@ -21,7 +21,7 @@ from .database import Client, Database, DatabaseError, DatabaseLock, Ticket
 from .double import Double
 from .faults import Fault, Faults
 from .journal import Journal, JournalMismatch, Request
-from .lease import LockLost, LockNotGranted, LockOptions
+from .lease import LockLost, LockNotGranted, LockOptions, UnexpectedReply
 from .library import LibraryNotFound
 from .limits import Limit, LimitClient, LimitExceeded, LimitInfo, Policy, Take, Verdict, Verdicts
 from .locks import Lock, LockClient
@@ -33,5 +33,5 @@ __version__ = "0.1.0"
 __all__ = ["BinaryNotFound", "Client", "Clock", "ConnectionLost", "Database", "DatabaseError", "DatabaseLock", "Double",
            "Fault", "Faults", "Journal", "JournalMismatch", "LibraryNotFound", "Limit", "LimitClient", "LimitExceeded",
            "LimitInfo", "Lock", "LockClient", "LockLost", "LockNotGranted", "LockOptions", "Policy", "Reply",
-           "ReplyError", "Request", "Server", "ServerError", "Space", "SpaceInfo", "Take", "Ticket", "Verdict",
-           "Verdicts"]
+           "ReplyError", "Request", "Server", "ServerError", "Space", "SpaceInfo", "Take", "Ticket", "UnexpectedReply",
+           "Verdict", "Verdicts"]

@@ -7,9 +7,9 @@ import threading
 import time
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
-from .lease import LOST, Grant, Lease, LockLost, LockOptions, Moment, code_of
+from .lease import LOST, Grant, Lease, LockLost, LockOptions, Moment, UnexpectedReply, code_of, count_of
 from .steps import Steps
-from .wire import Reply, Word
+from .wire import Name, Reply, Word
 
 
 class HeldLock:
@@ -41,11 +41,11 @@ class HeldLock:
     # What it says of itself.
 
     @property
-    def key(self) -> str:
+    def key(self) -> Name:
         return self._lease.grant.key
 
     @property
-    def owner(self) -> str:
+    def owner(self) -> Name:
         return self._lease.grant.owner
 
     @property
@@ -102,7 +102,7 @@ class HeldLock:
     def _renewal_request(self) -> Steps[None]:
         sent = Moment.now()
         try:
-            lease_ms = yield self._lease.renew_words()
+            lease_ms = count_of("LOCK.RENEW", (yield self._lease.renew_words()))
         except self._client.ResponseError as error:
             code = code_of(error)
             if code in LOST:
@@ -112,7 +112,7 @@ class HeldLock:
             # What comes back behind the deadline is too late: the work was told to stop.
             if not self._lease.held:
                 return
-            self._lease.extend(sent, int(lease_ms) / 1000)
+            self._lease.extend(sent, lease_ms / 1000)
         self._watch()
 
     def _release_request(self) -> Steps[bool]:
@@ -127,7 +127,7 @@ class HeldLock:
             return False  # it is the other process that gives it back
         self._stop_watching()
         try:
-            yield lease.release_words()
+            count_of("LOCK.RELEASE", (yield lease.release_words()))
             return not lost
         except self._client.ResponseError as error:
             if code_of(error) in LOST:
@@ -174,7 +174,7 @@ class HeldLock:
         held = self.held
         try:
             released = yield None
-        except self._client.ResponseError:
+        except (self._client.ResponseError, UnexpectedReply):
             raise
         except Exception:
             # An answer that is lost on its way takes nothing back: the work was done in time.
@@ -214,7 +214,7 @@ class HeldLock:
             call(self._lease.lost or self._lease.loss(code))
 
 
-def asking(key: str, owner: str, options: LockOptions, response_error: Any) -> Steps[Optional[Grant]]:
+def asking(key: Name, owner: Name, options: LockOptions, response_error: Any) -> Steps[Optional[Grant]]:
     """Asks for a lock. Yields (the words of a request, whether it waits) and is sent the grant, if there is one. The
     first request does not wait, and goes over the shared connections."""
     words = options.acquire_words(key, owner)
@@ -229,6 +229,6 @@ def asking(key: str, owner: str, options: LockOptions, response_error: Any) -> S
     return (yield words + options.wait_words(), True)  # type: ignore[no-any-return]
 
 
-def give_back_words(key: str, owner: str, options: LockOptions) -> Sequence[Word]:
+def give_back_words(key: Name, owner: Name, options: LockOptions) -> Sequence[Word]:
     """For a grant that nobody has heard of."""
     return ["LOCK.RELEASE", key, owner, *([] if options.owner is not None else ["ALL"])]

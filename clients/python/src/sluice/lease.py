@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from .clock import milliseconds
-from .wire import Reply, Word, text
+from .wire import Name, Reply, Word, text
 
 MARGIN_MAX = 1.0  # seconds
 GRANT = ("token", "lease_ms", "holds", "waited_ms")
@@ -29,7 +29,7 @@ CODE = re.compile(r"([A-Z][A-Z0-9]+)(?= |$)")
 class LockNotGranted(RuntimeError):
     """Others hold the lock, and the wait is over."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: Name) -> None:
         super().__init__(f"the lock {key!r} was not granted: others hold it")
         self.key = key
 
@@ -38,11 +38,19 @@ class LockLost(RuntimeError):
     """The lock was lost while it was held. `code` is EXPIRED (no renewal came back in time), RELEASED (by its holder),
     FORKED (it is another process's) or the server's."""
 
-    def __init__(self, key: str, token: int, code: str) -> None:
+    def __init__(self, key: Name, token: int, code: str) -> None:
         reason = {"EXPIRED": "no renewal came back in time, and its lease is over", "RELEASED": "it was released",
                   "FORKED": "it belongs to the process that this one was forked from"}
         super().__init__(f"the lock {key!r} is not held: {reason.get(code, f'the server answered {code}')}")
         self.key, self.token, self.code = key, token, code
+
+
+class UnexpectedReply(RuntimeError):
+    """The server answered a request with something else than its command gives: it is another server, or of a version
+    that this package does not know. Nothing is known of what it has done."""
+
+    def __init__(self, command: str, reply: Reply) -> None:
+        super().__init__(f"{command} was answered {repr(reply)[:100]}: is that Sluice, and of this version?")
 
 
 def code_of(error: BaseException) -> Optional[str]:
@@ -56,6 +64,22 @@ def named(reply: Reply, names: Sequence[str]) -> Dict[str, Any]:
     if isinstance(reply, dict):
         return {text(name): value for name, value in reply.items()}
     return dict(zip(names, reply))
+
+
+def whole(command: str, reply: Reply, names: Sequence[str]) -> Dict[str, int]:
+    """The whole numbers of a reply, by their names. Raises UnexpectedReply."""
+    try:
+        values = named(reply, names) if isinstance(reply, (list, dict)) else {}
+        return {name: int(values[name]) for name in names}
+    except (KeyError, TypeError, ValueError):
+        raise UnexpectedReply(command, reply) from None
+
+
+def count_of(command: str, reply: Reply) -> int:
+    """A reply that is a whole number. Raises UnexpectedReply."""
+    if not isinstance(reply, int):
+        raise UnexpectedReply(command, reply)
+    return reply
 
 
 def span(name: str, seconds: float) -> int:
@@ -100,7 +124,7 @@ class LockOptions:
     request of that owner gets its grant again, and no second hold."""
     lease: float = 30.0
     wait: float = 0.0
-    owner: Optional[str] = None
+    owner: Optional[Name] = None
     renew: bool = True
     renew_every: Optional[float] = None
     margin: Optional[float] = None
@@ -141,7 +165,7 @@ class LockOptions:
             return ["PERMITS", take, "OF", of]
         return ["SHARED"] if self.shared else []
 
-    def acquire_words(self, key: str, owner: str) -> List[Word]:
+    def acquire_words(self, key: Name, owner: Name) -> List[Word]:
         """LOCK.ACQUIRE, without WAIT."""
         words: List[Word] = ["LOCK.ACQUIRE", key, owner, "LEASE", milliseconds(self.lease), *self.shape()]
         if self.min_hold is not None:
@@ -170,18 +194,18 @@ class Owners:
 @dataclass(frozen=True)
 class Grant:
     """What was granted to whom, no earlier than `begun`."""
-    key: str
-    owner: str
+    key: Name
+    owner: Name
     alone: bool  # nobody else asks under this name
     token: int
     begun: Moment
 
     @classmethod
-    def of(cls, key: str, owner: str, alone: bool, reply: Reply, sent: Moment) -> "Grant":
+    def of(cls, key: Name, owner: Name, alone: bool, reply: Reply, sent: Moment) -> "Grant":
         """The server's clock may be a double's, far ahead: the grant was no later than its answer."""
-        values = named(reply, GRANT)
-        waited = int(values["waited_ms"]) / 1000
-        return cls(key, owner, alone, int(values["token"]), sent.plus(waited).earlier(Moment.now()))
+        values = whole("LOCK.ACQUIRE", reply, GRANT)
+        waited = values["waited_ms"] / 1000
+        return cls(key, owner, alone, values["token"], sent.plus(waited).earlier(Moment.now()))
 
 
 class Lease:

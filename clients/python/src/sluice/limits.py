@@ -15,10 +15,10 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, T
 
 from .calls import Key, key_maker
 from .clock import milliseconds
-from .lease import named, span
+from .lease import UnexpectedReply, named, span, whole
 from .redis_py import SyncClient
 from .steps import Steps
-from .wire import Reply, Word, text
+from .wire import Name, Reply, Word, text
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -59,7 +59,7 @@ class Verdicts(NamedTuple):
 class LimitExceeded(RuntimeError):
     """A call that is limited was refused."""
 
-    def __init__(self, key: str, verdict: Verdict) -> None:
+    def __init__(self, key: Name, verdict: Verdict) -> None:
         wait = "" if verdict.retry_after is None else f"; it would be allowed in {verdict.retry_after} s"
         super().__init__(f"the limit {key!r} is exceeded{wait}")
         self.key, self.verdict = key, verdict
@@ -118,7 +118,7 @@ class LimitInfo(NamedTuple):
 
 class Take(NamedTuple):
     """One of those that are taken together."""
-    key: str
+    key: Name
     limit: AnyLimit
     cost: int = 1
 
@@ -133,13 +133,15 @@ def id_words(name: Optional[str], seconds: Optional[float]) -> List[Word]:
 
 
 def verdict_of(reply: Reply) -> Verdict:
-    values = {name: int(value) for name, value in named(reply, VERDICT).items()}
+    values = whole("LIMIT.TAKE", reply, VERDICT)
     return Verdict(values["allowed"] == 1, values["limit"], values["remaining"],
                    None if values["retry_ms"] < 0 else values["retry_ms"] / 1000, values["reset_ms"] / 1000,
                    values["reset_at_ms"] / 1000)
 
 
 def verdicts_of(reply: Reply) -> Verdicts:
+    if not isinstance(reply, list) or not reply:
+        raise UnexpectedReply("LIMIT.ALL", reply)
     allowed, *rows = reply
     return Verdicts(int(allowed) == 1, tuple(verdict_of(row) for row in rows))
 
@@ -167,9 +169,12 @@ class Requests:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
 
-    def take_words(self, key: str, limit: AnyLimit, cost: Optional[int], peek: bool, wait: float,
+    def full(self, key: Name) -> Name:
+        return self.prefix.encode() + key if isinstance(key, bytes) else self.prefix + key
+
+    def take_words(self, key: Name, limit: AnyLimit, cost: Optional[int], peek: bool, wait: float,
                    ban: Optional[float], shadow: bool, id: Optional[str], id_for: Optional[float]) -> List[Word]:
-        words: List[Word] = ["LIMIT.TAKE", self.prefix + key, *limit.words()]
+        words: List[Word] = ["LIMIT.TAKE", self.full(key), *limit.words()]
         if cost is not None:
             words += ["COST", cost]
         if ban is not None:
@@ -178,17 +183,17 @@ class Requests:
         return [*words, "WAIT", span("wait", wait)] if wait else words
 
     def take_all(self, requests: Sequence[Take], id: Optional[str], id_for: Optional[float]) -> Steps[Verdicts]:
-        words: List[Word] = ["LIMIT.ALL", len(requests), *(self.prefix + request.key for request in requests)]
+        words: List[Word] = ["LIMIT.ALL", len(requests), *(self.full(request.key) for request in requests)]
         for request in requests:
             words += request.limit.words_of_several(request.cost)
         return verdicts_of((yield words + id_words(id, id_for)))
 
-    def refund(self, key: str, units: int, id: Optional[str], id_for: Optional[float]) -> Steps[Optional[int]]:
-        left = yield ["LIMIT.REFUND", self.prefix + key, units, *id_words(id, id_for)]
+    def refund(self, key: Name, units: int, id: Optional[str], id_for: Optional[float]) -> Steps[Optional[int]]:
+        left = yield ["LIMIT.REFUND", self.full(key), units, *id_words(id, id_for)]
         return None if left is None else int(left)
 
-    def info(self, key: str) -> Steps[Optional[LimitInfo]]:
-        return info_of((yield ["LIMIT.INFO", self.prefix + key]))
+    def info(self, key: Name) -> Steps[Optional[LimitInfo]]:
+        return info_of((yield ["LIMIT.INFO", self.full(key)]))
 
     def set_policy(self, name: str, limit: Limit) -> Steps[None]:
         yield ["LIMIT.POLICY", "SET", name, *limit.words()]
@@ -204,7 +209,7 @@ class Requests:
 
 
 class LimitClient:
-    """Limits of one server. redis: a client of redis-py. prefix: stands before each key."""
+    """Limits of one server, or of a cluster, where each master has the policies. redis: a client of redis-py. prefix: stands before each key."""
 
     def __init__(self, redis: Any, *, prefix: str = "") -> None:
         self._client, self._requests = SyncClient(redis), Requests(prefix)
@@ -215,7 +220,7 @@ class LimitClient:
         made._client, made._requests = self._client.within(seconds), self._requests
         return made
 
-    def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
+    def take(self, key: Name, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
              ban: Optional[float] = None, shadow: bool = False, id: Optional[str] = None,
              id_for: Optional[float] = None) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
@@ -229,12 +234,12 @@ class LimitClient:
         """Takes from all of them or from none. id, id_for: as of take()."""
         return self._client.run(self._requests.take_all(requests, id, id_for))
 
-    def refund(self, key: str, units: int = 1, *, id: Optional[str] = None,
+    def refund(self, key: Name, units: int = 1, *, id: Optional[str] = None,
                id_for: Optional[float] = None) -> Optional[int]:
         """Gives back what was taken and not used. What remains now; None when the limit is whole. id, id_for: as of take."""
         return self._client.run(self._requests.refund(key, units, id, id_for))
 
-    def info(self, key: str) -> Optional[LimitInfo]:
+    def info(self, key: Name) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
         return self._client.run(self._requests.info(key))
 

@@ -25,7 +25,7 @@ from .held import HeldLock, asking, give_back_words
 from .lease import Grant, Lease, LockNotGranted, LockOptions, Moment, Owners
 from .redis_py import SyncClient
 from .steps import drive
-from .wire import Reply, Word
+from .wire import Name, Reply, Word
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -137,7 +137,7 @@ class Keeper:
 
 
 class LockClient:
-    """Locks of one server. redis: a client of redis-py. defaults: options of each lock, those of LockOptions."""
+    """Locks of one server, or of a cluster. redis: a client of redis-py. defaults: options of each lock, those of LockOptions."""
 
     def __init__(self, redis: Any, **defaults: Any) -> None:
         self._client = SyncClient(redis)
@@ -145,7 +145,7 @@ class LockClient:
         self._owners, self._keeper = Owners(), Keeper()
         FORKABLE.add(self)
 
-    def acquire(self, key: str, **options: Any) -> Lock:
+    def acquire(self, key: Name, **options: Any) -> Lock:
         """The lock, to be used in a `with` or released by hand. Raises LockNotGranted when others hold it and the wait
         is over. options: those of LockOptions."""
         lock = self.try_acquire(key, **options)
@@ -153,7 +153,7 @@ class LockClient:
             raise LockNotGranted(key)
         return lock
 
-    def try_acquire(self, key: str, **options: Any) -> Optional[Lock]:
+    def try_acquire(self, key: Name, **options: Any) -> Optional[Lock]:
         """The lock, or None when others hold it and the wait is over."""
         chosen = dataclasses.replace(self._options, **options)
         owner = self._owners.new() if chosen.owner is None else chosen.owner
@@ -173,10 +173,11 @@ class LockClient:
             return call  # type: ignore[return-value]
         return decorate
 
-    def _attempt(self, key: str, owner: str, options: LockOptions, words: List[Word], waits: bool) -> Optional[Grant]:
+    def _attempt(self, key: Name, owner: Name, options: LockOptions, words: List[Word], waits: bool) -> Optional[Grant]:
         sent = Moment.now()
         try:
             reply = (self._client.send_waiting if waits else self._client.send)(*words)
+            return None if reply is None else Grant.of(key, owner, options.owner is None, reply, sent)
         except self._client.ResponseError:
             raise
         except BaseException:
@@ -184,7 +185,6 @@ class LockClient:
                 threading.Thread(target=self._client.send_quietly, args=give_back_words(key, owner, options),
                                  name="sluice-give-back", daemon=True).start()
             raise
-        return None if reply is None else Grant.of(key, owner, options.owner is None, reply, sent)
 
     def _forked(self) -> None:
         for lock in list(self._keeper.locks):

@@ -78,7 +78,11 @@ class Server(Double):
         self.timeout = timeout
         program = find(binary)
         self._folder = tempfile.mkdtemp(prefix="sluice-")
-        self._process = self._start(program, options or {}, seed)
+        try:
+            self._process = self._start(program, options or {}, seed)
+        except OSError as error:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise ServerError(f"sluice could not be started: {error}") from error
         self._end = weakref.finalize(self, _end, self._process, os.getpid(), self._folder)
         try:
             port = self._ready()
@@ -89,8 +93,8 @@ class Server(Double):
         super().__init__("127.0.0.1", port, None, timeout)
 
     def _start(self, program: str, options: Mapping[str, object], seed: Optional[int]) -> "subprocess.Popen[bytes]":
-        words = [program, "--test-double", "yes", "--port", "any", "--exit-with-parent", "yes",
-                 "--dir", self._folder, "--save", ""]
+        words = [program, "--test-double", "yes", "--port", "any", "--ready-line", "yes",
+                 "--exit-with-parent", "yes", "--dir", self._folder, "--save", ""]
         if seed is not None:
             words += ["--seed", str(seed)]
         for name, value in options.items():
@@ -111,7 +115,7 @@ class Server(Double):
         finally:
             patience.cancel()
         if not line.startswith("ready on "):
-            self._process.wait()
+            _ended(self._process)
             raise ServerError(f"sluice did not start (exit status {self._process.returncode}):\n{self.log()}")
         return int(line.rsplit(":", 1)[1])
 
@@ -157,16 +161,21 @@ class Server(Double):
         return f"Server({self.url!r}, pid={self.pid})"
 
 
-def _end(process: "subprocess.Popen[bytes]", owner: int, folder: str) -> None:
-    """Ends the process. A fork of the one that started it leaves it alone."""
-    if os.getpid() != owner:
-        return
-    process.terminate()
+def _ended(process: "subprocess.Popen[bytes]") -> None:
+    """It has its time to end, and no longer."""
     try:
         process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _end(process: "subprocess.Popen[bytes]", owner: int, folder: str) -> None:
+    """Ends the process. A fork of the one that started it leaves it alone."""
+    if os.getpid() != owner:
+        return
+    process.terminate()
+    _ended(process)
     if process.stdout is not None:
         process.stdout.close()
     shutil.rmtree(folder, ignore_errors=True)

@@ -8,6 +8,7 @@ import threading
 from typing import Any, List, Optional, Tuple, Union
 
 Word = Union[str, bytes, int, float]
+Name = Union[str, bytes]  # of a key or an owner: any bytes
 Reply = Any  # None, int, str (a status), bytes, ReplyError inside a list, or a list of these
 
 

@@ -6,35 +6,41 @@ module Sluice
   # Connections to the server of a client of redis-rb, with its options and beside it: so a lock is renewed while that
   # client waits or is inside a transaction, and no answer that does not come holds others up. Threads each take one
   # that is free, or a new one; a process that was forked begins with none.
+  #
+  # The client may be one that asks Sentinels, or one of a cluster: then each of these is. A request that waits goes to one
+  # server, that of its key.
   class Connections
     IDLE_MAX = 8 # more are closed after use
+    REDIRECTIONS_MAX = 5
 
-    # redis: a Redis, or a ConnectionPool of some. changes: of its options.
-    def initialize(redis, **changes)
+    # redis: a Redis, or a ConnectionPool of some.
+    def initialize(redis)
       redis = redis.with { |one| one } if !redis.is_a?(Redis) && redis.respond_to?(:with)
-      raise ArgumentError, "a client of redis-rb is needed" unless redis.is_a?(Redis) && redis._client.is_a?(Redis::Client)
+      raise ArgumentError, "a client of redis-rb is needed" unless redis.is_a?(Redis)
 
       @class = redis.class
-      @options = redis._client.options.merge(changes)
-      @mutex = Mutex.new
-      @idle = []
-      @pid = Process.pid
+      @cluster = redis._client.is_a?(Redis::Cluster)
+      @options = options_of(redis)
+      begin_anew
     end
 
-    # The same server, over connections that give up after so long.
+    # The same servers, over connections that give up after so long.
     def within(seconds)
       timeouts = %i[timeout connect_timeout read_timeout write_timeout].to_h { |name| [name, Float(seconds)] }
-      Connections.new(open(**timeouts, reconnect_attempts: 0))
+      dup.tap { |other| other.begin_anew(**timeouts, reconnect_attempts: 0) }
     end
 
     # The reply to a command.
     def call(*words)
       redis = take
-      reply = redis.call(*words)
+      reply = redis.call(*routed(words))
       give(redis)
       reply
     rescue Redis::CommandError
       give(redis)
+      raise
+    rescue Redis::CannotConnectError
+      give(redis) if @cluster && redis # it has asked anew who has which slots
       raise
     end
 
@@ -45,10 +51,76 @@ module Sluice
       nil
     end
 
+    # A command about no key: to each master of a cluster.
+    def call_all(*words)
+      return call(*words) unless @cluster
+
+      masters = call("CLUSTER", "SLOTS").map { |_first, _last, (host, port)| { host: host, port: port } }.uniq
+      masters.map do |place|
+        redis = open_one(**place)
+        redis.call(*words)
+      ensure
+        redis&.close
+      end.first
+    end
+
     # Over a connection that ends with its first trouble: a request that waits must not be sent twice. What ends the
     # thread's wait (Timeout, Thread#raise, Thread#kill) takes the request back.
     def call_waiting(*words)
-      own = open(read_timeout: 0.0, reconnect_attempts: 0)
+      place = {}
+      (0..REDIRECTIONS_MAX).each do |count|
+        return wait_at(place, words)
+      rescue Redis::CommandError => e
+        place = moved(e) # it waits nowhere then
+        raise if place.nil? || count == REDIRECTIONS_MAX
+      end
+    end
+
+    protected
+
+    def begin_anew(**changes)
+      @options = @options.merge(changes)
+      @mutex = Mutex.new
+      @idle = []
+      @pid = Process.pid
+    end
+
+    private
+
+    # As the caller gave them; of a cluster, those for its servers. redis-rb has no word to ask for the latter.
+    def options_of(redis)
+      return redis.instance_variable_get(:@options) if @cluster
+      raise ArgumentError, "a client of redis-rb is needed" unless redis._client.is_a?(Redis::Client)
+
+      redis._client.options
+    end
+
+    # redis-rb finds the key of a command, and so its server, by the name in small letters.
+    def routed(words)
+      @cluster ? [words.first.downcase, *words.drop(1)] : words
+    end
+
+    def open(**changes)
+      @class.new(@options.merge(changes))
+    end
+
+    # To one server; of a cluster to that at the place, or to any.
+    def open_one(**changes)
+      return open(**changes) unless @cluster
+
+      any = open
+      options = any._client.instance_variable_get(:@node).first.options
+      any.close
+      Redis.new(options.merge(changes))
+    end
+
+    def moved(error)
+      host, port = error.message.match(/\AMOVED \d+ (.+):(\d+)\z/)&.captures if @cluster
+      { host: host, port: Integer(port) } if host
+    end
+
+    def wait_at(place, words)
+      own = open_one(**place, read_timeout: 0.0, reconnect_attempts: 0)
       number = own.call("CLIENT", "ID")
       answered = false
       begin
@@ -59,16 +131,20 @@ module Sluice
         answered = true
         raise
       ensure
-        call_quietly("CLIENT", "KILL", "ID", number) unless answered # then it is parked no more
+        end_wait(place, number) unless answered
       end
     ensure
       own&.close
     end
 
-    private
-
-    def open(**changes)
-      @class.new(@options.merge(changes))
+    # When this is answered, the request is parked no more.
+    def end_wait(place, number)
+      redis = open_one(**place)
+      redis.call("CLIENT", "KILL", "ID", number)
+    rescue Redis::BaseError
+      nil
+    ensure
+      redis&.close
     end
 
     def take

@@ -32,6 +32,16 @@ module Sluice
     end
   end
 
+  # The server answered a request with something else than its command gives: it is another server, or of a version that
+  # this gem does not know. Nothing is known of what it has done.
+  class UnexpectedReply < Error
+    # Raises unless the reply is of that class, or, for an array of classes, an array that begins with such values.
+    def self.check(command, reply, expected)
+      sound = expected.is_a?(Array) ? reply.is_a?(Array) && expected.zip(reply).all? { |kind, one| one.is_a?(kind) } : reply.is_a?(expected)
+      raise self, "#{command} was answered #{reply.inspect[0, 100]}: is that Sluice, and of this version?" unless sound
+    end
+  end
+
   # Codes of the server's answers.
   module Codes
     LOST = %w[NOTHELD STALE WRONGTYPE].freeze # they end a lock

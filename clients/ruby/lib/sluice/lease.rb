@@ -130,6 +130,7 @@ module Sluice
   Grant = Struct.new(:key, :owner, :alone, :token, :begun) do
     # The server's clock may be a double's, far ahead: the grant was no later than its answer.
     def self.of(key, owner, alone, reply, sent)
+      UnexpectedReply.check("LOCK.ACQUIRE", reply, Array.new(4, Integer))
       token, _lease, _holds, waited = reply
       new(key, owner, alone, token, sent.plus(waited / 1000.0).earlier(Moment.now))
     end

@@ -51,6 +51,7 @@ module Sluice
   # What a limit says. Times are in seconds; retry_after is nil if the cost never fits.
   Verdict = Struct.new(:allowed, :limit, :remaining, :retry_after, :reset_after, :reset_at) do
     def self.of(reply)
+      UnexpectedReply.check("LIMIT.TAKE", reply, Array.new(6, Integer))
       allowed, limit, remaining, retry_ms, reset_ms, reset_at_ms = reply
       new(allowed == 1, limit, remaining, retry_ms.negative? ? nil : retry_ms / 1000.0, reset_ms / 1000.0,
           reset_at_ms / 1000.0)
@@ -84,7 +85,7 @@ module Sluice
     end
   end
 
-  # Limits of one server.
+  # Limits of one server, or of a cluster, where each master has the policies.
   class LimitClient
     # redis: a client of redis-rb or a ConnectionPool of some, whose options are taken. prefix: stands before each key.
     def initialize(redis, prefix: "")
@@ -101,7 +102,7 @@ module Sluice
     # seconds until they fit. ban: refuses everything for so long after a refusal. shadow: counts apart. id: asked again
     # with it, as the answer was lost, the request counts once; id_for: for so long.
     def take(key, limit, cost: nil, peek: false, wait: 0, ban: nil, shadow: false, id: nil, id_for: nil)
-      words = ["LIMIT.TAKE", @prefix + key, *limit.words, *(["COST", cost] if cost),
+      words = ["LIMIT.TAKE", full(key), *limit.words, *(["COST", cost] if cost),
                *(["BAN", Span.milliseconds(:ban, ban)] if ban), *("PEEK" if peek), *("SHADOW" if shadow),
                *id_words(id, id_for)]
       return Verdict.of(@connections.call(*words)) if wait.zero?
@@ -120,25 +121,26 @@ module Sluice
     # Takes from all of them or from none: [{key:, limit:, cost:}]. id, id_for: as of take.
     def take_all(requests, id: nil, id_for: nil)
       words = requests.flat_map { |request| request[:limit].words_of_several(request.fetch(:cost, 1)) }
-      keys = requests.map { |request| @prefix + request[:key] }
+      keys = requests.map { |request| full(request[:key]) }
       allowed, *rows = @connections.call("LIMIT.ALL", keys.size, *keys, *words, *id_words(id, id_for))
+      UnexpectedReply.check("LIMIT.ALL", allowed, Integer)
       Verdicts.new(allowed == 1, rows.map { |row| Verdict.of(row) })
     end
 
     # Gives back what was taken and not used. What remains now; nil when the limit is whole. id, id_for: as of take.
     def refund(key, units = 1, id: nil, id_for: nil)
-      @connections.call("LIMIT.REFUND", @prefix + key, units, *id_words(id, id_for))
+      @connections.call("LIMIT.REFUND", full(key), units, *id_words(id, id_for))
     end
 
     # What is known of a limit; nil when it is whole.
     def info(key)
-      algorithm, limit, period_ms, burst, used, remaining, reset_at_ms = @connections.call("LIMIT.INFO", @prefix + key)
+      algorithm, limit, period_ms, burst, used, remaining, reset_at_ms = @connections.call("LIMIT.INFO", full(key))
       algorithm && LimitInfo.new(algorithm, limit, period_ms / 1000.0, burst, used, remaining, reset_at_ms / 1000.0)
     end
 
     # A limit by a name: take(key, Policy.new(name)).
     def set_policy(name, limit) # rubocop:disable Naming/AccessorMethodName
-      @connections.call("LIMIT.POLICY", "SET", name, *limit.words)
+      @connections.call_all("LIMIT.POLICY", "SET", name, *limit.words)
       nil
     end
 
@@ -150,7 +152,7 @@ module Sluice
 
     # Whether there was one of that name.
     def delete_policy(name)
-      @connections.call("LIMIT.POLICY", "DEL", name) == 1
+      @connections.call_all("LIMIT.POLICY", "DEL", name) == 1
     end
 
     # The names of all.
@@ -159,6 +161,11 @@ module Sluice
     end
 
     private
+
+    # Keys are bytes, in whatever encoding they come.
+    def full(key)
+      @prefix.b + key.b
+    end
 
     # Asking again safely: with the same id the same verdict, and nothing more is taken.
     def id_words(id, id_for)

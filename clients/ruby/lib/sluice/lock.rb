@@ -153,6 +153,7 @@ module Sluice
       @renewing.synchronize do
         sent = Moment.now
         lease_ms = @connections.call(*@lease.options.renew_words(key, owner, token))
+        UnexpectedReply.check("LOCK.RENEW", lease_ms, Integer)
         @mutex.synchronize do
           # What comes back behind the deadline is too late: the work was told to stop.
           return unless @lease.held?
@@ -178,7 +179,8 @@ module Sluice
 
       held = @mutex.synchronize { @lease.release }
       begin
-        @connections.call("LOCK.RELEASE", key, owner, *(["ALL"] if @lease.grant.alone), "TOKEN", token)
+        left = @connections.call("LOCK.RELEASE", key, owner, *(["ALL"] if @lease.grant.alone), "TOKEN", token)
+        UnexpectedReply.check("LOCK.RELEASE", left, Integer)
         held
       rescue Redis::CommandError => e
         return false if Codes::LOST.include?(Codes.of(e))
@@ -190,7 +192,7 @@ module Sluice
 
     def release_quietly
       release
-    rescue Redis::BaseError
+    rescue Redis::BaseError, UnexpectedReply
       nil # its lease ends it
     end
 

@@ -5,7 +5,7 @@ require "sluice/keeper"
 require "sluice/lock"
 
 module Sluice
-  # Locks of one server.
+  # Locks of one server, or of a cluster.
   class LockClient
     # redis: a client of redis-rb or a ConnectionPool of some, whose options are taken. defaults: options of each lock.
     def initialize(redis, **defaults)
@@ -52,8 +52,9 @@ module Sluice
       answered = false
       begin
         reply = yield
+        grant = reply && Grant.of(key, owner, alone, reply, sent)
         answered = true
-        reply && Grant.of(key, owner, alone, reply, sent)
+        grant
       rescue Redis::CommandError
         answered = true
         raise

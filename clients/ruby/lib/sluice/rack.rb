@@ -73,7 +73,7 @@ module Sluice
       cost = value(@cost, env)
       begin
         verdict = @limits.take(key, limit, cost: cost)
-      rescue Redis::BaseError => e
+      rescue Redis::BaseError, UnexpectedReply => e
         return unavailable(e, env)
       end
       [status(verdict), headers(verdict, limit.period), verdict]

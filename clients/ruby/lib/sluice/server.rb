@@ -105,11 +105,12 @@ module Sluice
     end
 
     def initialize(bin: nil, options: {}, seed: nil)
+      program = Binary.find(bin)
       @folder = Dir.mktmpdir("sluice-")
       @owner = Process.pid
       @spaces = 0
       output, input = IO.pipe
-      @pid = Process.spawn(*words(Binary.find(bin), options, seed), in: File::NULL, out: input, err: log_file)
+      @pid = spawn(words(program, options, seed), input)
       input.close
       super("127.0.0.1", ready(output), nil)
       at_exit { stop }
@@ -140,9 +141,17 @@ module Sluice
     private
 
     def words(program, options, seed)
-      [program, "--test-double", "yes", "--port", "any", "--exit-with-parent", "yes", "--dir", @folder, "--save", "",
+      [program, "--test-double", "yes", "--port", "any", "--ready-line", "yes", "--exit-with-parent", "yes", "--dir", @folder,
+       "--save", "",
        *(["--seed", seed.to_s] if seed),
        *options.flat_map { |name, value| ["--#{name.to_s.tr("_", "-")}", value.to_s] }]
+    end
+
+    def spawn(words, output)
+      Process.spawn(*words, in: File::NULL, out: output, err: log_file)
+    rescue SystemCallError => e
+      clean_up
+      raise ServerError, "sluice could not be started: #{e.message}"
     end
 
     def log_file
@@ -151,15 +160,22 @@ module Sluice
 
     # The port, from the one line of its standard output, which comes when clients are served.
     def ready(output)
-      line = output.wait_readable(START_SECONDS) ? output.gets.to_s : ""
+      ready = output.wait_readable(START_SECONDS)
+      line = ready ? output.gets.to_s : ""
       found = line.match(/\Aready on .*:(\d+)$/)
       return found[1].to_i if found
 
-      Process.kill("KILL", @pid)
-      status = Process.wait2(@pid).last
+      status = end_of_start(ready && line.empty?)
       said = log
       clean_up
       raise ServerError, "sluice did not start (#{status}):\n#{said}"
+    end
+
+    # Of a process that is about to end its status and last words are worth a moment.
+    def end_of_start(ending)
+      waiter = Process.detach(@pid)
+      Process.kill("KILL", @pid) unless ending && waiter.join(END_SECONDS)
+      waiter.value
     end
 
     def clean_up

@@ -7,18 +7,18 @@ from typing import Any, Callable, List, Optional, Sequence, TypeVar
 from ..calls import Key, key_maker
 from ..limits import AnyLimit, Limit, LimitExceeded, LimitInfo, Requests, Take, Verdict, Verdicts, verdict_of
 from ..redis_py import AsyncClient
-from ..wire import Reply
+from ..wire import Name, Reply
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class LimitClient:
-    """Limits of one server. redis: a client of redis.asyncio. prefix: stands before each key."""
+    """Limits of one server, or of a cluster, where each master has the policies. redis: a client of redis.asyncio. prefix: stands before each key."""
 
     def __init__(self, redis: Any, *, prefix: str = "") -> None:
         self._client, self._requests = AsyncClient(redis), Requests(prefix)
 
-    async def take(self, key: str, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
+    async def take(self, key: Name, limit: AnyLimit, *, cost: Optional[int] = None, peek: bool = False, wait: float = 0,
                    ban: Optional[float] = None, shadow: bool = False, id: Optional[str] = None,
                    id_for: Optional[float] = None) -> Verdict:
         """Takes `cost` units, all or none. peek: stores nothing. wait: parks the caller, in order, for so many seconds
@@ -39,12 +39,12 @@ class LimitClient:
         """Takes from all of them or from none. id, id_for: as of take()."""
         return await self._client.run(self._requests.take_all(requests, id, id_for))
 
-    async def refund(self, key: str, units: int = 1, *, id: Optional[str] = None,
+    async def refund(self, key: Name, units: int = 1, *, id: Optional[str] = None,
                     id_for: Optional[float] = None) -> Optional[int]:
         """Gives back what was taken and not used. What remains now; None when the limit is whole. id, id_for: as of take."""
         return await self._client.run(self._requests.refund(key, units, id, id_for))
 
-    async def info(self, key: str) -> Optional[LimitInfo]:
+    async def info(self, key: Name) -> Optional[LimitInfo]:
         """What is known of a limit; None when it is whole."""
         return await self._client.run(self._requests.info(key))
 

@@ -16,7 +16,7 @@ from ..held import HeldLock, asking, give_back_words
 from ..lease import Grant, Lease, LockNotGranted, LockOptions, Moment, Owners
 from ..redis_py import AsyncClient
 from ..steps import drive_async
-from ..wire import Reply, Word
+from ..wire import Name, Reply, Word
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,14 +106,14 @@ class Acquiring:
 
 
 class LockClient:
-    """Locks of one server. redis: a client of redis.asyncio. defaults: options of each lock, those of LockOptions."""
+    """Locks of one server, or of a cluster. redis: a client of redis.asyncio. defaults: options of each lock, those of LockOptions."""
 
     def __init__(self, redis: Any, **defaults: Any) -> None:
         self._client = AsyncClient(redis)
         self._options = LockOptions(**defaults)
         self._owners, self._process = Owners(), os.getpid()
 
-    def acquire(self, key: str, **options: Any) -> Acquiring:
+    def acquire(self, key: Name, **options: Any) -> Acquiring:
         """The lock: `async with locks.acquire(key) as lock`, or `lock = await locks.acquire(key)`. Raises
         LockNotGranted when others hold it and the wait is over. A caller that is cancelled meanwhile holds nothing."""
         async def ask() -> Lock:
@@ -123,7 +123,7 @@ class LockClient:
             return lock
         return Acquiring(ask)
 
-    async def try_acquire(self, key: str, **options: Any) -> Optional[Lock]:
+    async def try_acquire(self, key: Name, **options: Any) -> Optional[Lock]:
         """The lock, or None when others hold it and the wait is over."""
         chosen = dataclasses.replace(self._options, **options)
         owner = self._owner(chosen)
@@ -143,14 +143,14 @@ class LockClient:
             return call  # type: ignore[return-value]
         return decorate
 
-    def _owner(self, options: LockOptions) -> str:
+    def _owner(self, options: LockOptions) -> Name:
         if options.owner is not None:
             return options.owner
         if os.getpid() != self._process:
             self._owners, self._process = Owners(), os.getpid()
         return self._owners.new()
 
-    async def _attempt(self, key: str, owner: str, options: LockOptions, words: List[Word],
+    async def _attempt(self, key: Name, owner: Name, options: LockOptions, words: List[Word],
                        waits: bool) -> Optional[Grant]:
         sent = Moment.now()
 
@@ -158,10 +158,10 @@ class LockClient:
             await self._client.send_quietly(*give_back_words(key, owner, options))
         try:
             reply = await (self._client.send_waiting if waits else self._client.send_granting)(tuple(words), give_back)
+            return None if reply is None else Grant.of(key, owner, options.owner is None, reply, sent)
         except (self._client.ResponseError, asyncio.CancelledError):
             raise
         except Exception:
             if options.owner is None:  # it may have been granted
                 self._client.start(give_back())
             raise
-        return None if reply is None else Grant.of(key, owner, options.owner is None, reply, sent)

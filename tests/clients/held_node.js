@@ -1,0 +1,62 @@
+// A lock of clients/node that is held while servers come and go, for tests/smoke/held_locks.py:
+//   node held_node.js ioredis|ioredis-6|redis|redis-6 sentinel|cluster port...      ports of Sentinels, or of a cluster
+// What it says is in held_redis_py.py.
+"use strict";
+const path = require("node:path");
+const readline = require("node:readline");
+const { setTimeout: sleep } = require("node:timers/promises");
+
+const SKIPPED = 77;
+const [name, kind, ...ports] = process.argv.slice(2);
+if (Number(process.versions.node.split(".")[0]) < 20 && name.endsWith("-6")) {
+  console.log(`${name} needs Node 20, this is ${process.version}`);
+  process.exit(SKIPPED);
+}
+const package_ = path.join(__dirname, "../../clients/node");
+const module_ = require(path.join(package_, "node_modules", name));
+const { LockClient, LockLostError } = require(package_);
+const nodes = ports.map((port) => ({ host: "127.0.0.1", port: Number(port) }));
+
+function overIoredis() {
+  const { Cluster = module_.Cluster, Redis = module_ } = module_;
+  if (kind === "cluster") return new Cluster(nodes, { redisOptions: { commandTimeout: 2000 } });
+  return new Redis({ sentinels: nodes, name: "mymaster", retryStrategy: () => 50, sentinelRetryStrategy: () => 50,
+    connectTimeout: 500, commandTimeout: 2000 });
+}
+
+function overNodeRedis() {
+  const socket = { connectTimeout: 500 };
+  const commandOptions = { timeout: 2000 };
+  if (kind === "cluster") {
+    return module_.createCluster({ rootNodes: nodes.map((one) => ({ socket: one })), defaults: { socket, commandOptions } });
+  }
+  return module_.createSentinel({ name: "mymaster", sentinelRootNodes: nodes, scanInterval: 100,
+    nodeClientOptions: { socket, commandOptions } });
+}
+
+async function main() {
+  const client = name.startsWith("ioredis") ? overIoredis() : overNodeRedis();
+  client.on("error", () => {});
+  if (!name.startsWith("ioredis")) await client.connect();
+  const locks = new LockClient(client, { lease: 60_000, renewEvery: 100 });
+  const first = await locks.acquire("door");
+  const waiting = locks.acquire("door", { wait: 30_000 });
+  if (await Promise.race([waiting, sleep(300, "waits")]) !== "waits" || !await first.release()) {
+    throw new Error("it did not wait");
+  }
+  const lock = await waiting;
+  lock.signal.addEventListener("abort", () => console.log(`lost ${lock.signal.reason.code}`));
+  console.log(`held ${lock.token}`);
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    try {
+      console.log("done", line === "renew" ? await lock.renew() : await lock.fenced("SET", "{door}result", "mine"));
+    } catch (error) {
+      console.log(error instanceof LockLostError ? `lost ${error.code}` : `failed ${error}`);
+    }
+  }
+}
+
+main().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
