@@ -13,9 +13,10 @@ import threading
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from smoke import PATIENCE, Checked, client, run_tests, until  # noqa: E402
+from smoke import PATIENCE, Checked, Chosen, Skip, client, run_tests, until  # noqa: E402
 
 OK = ("+", b"OK")
+LOADING = ("-", b"LOADING Redis is loading the dataset in memory")
 
 
 def number(value):
@@ -215,7 +216,8 @@ def test_reset_while_the_disk_is_busy():
             connection.send(encode("SET", "k", "v") + encode("LOCK.ACQUIRE", "l", "me") + encode("BGSAVE")
                             + encode("SLUICE.RESET") + encode("PING"))
             found = replies(connection, 5)
-            assert found[3:] == [OK, ("+", b"PONG")], found
+            assert found[3] == OK and found[4] in (("+", b"PONG"), LOADING), found
+            until(lambda: connection.call("PING") == ("+", b"PONG"), "what it keeps is read")
 
 
 def test_copies():
@@ -374,6 +376,8 @@ def resident_kib(server):
 
 def test_a_space_takes_little():
     """Nearly twice what is documented: pages of the allocator differ from run to run."""
+    if Chosen.emulated:
+        raise Skip("an emulator's memory is seen")
     spaces_made = 500
     with double() as server:
         connection = client(server)

@@ -1,6 +1,7 @@
 """What the tests against the real binary share: a server that must survive, waiting without guessing how
 long, and running every function test_* of a file."""
 import argparse
+import os
 import time
 import traceback
 
@@ -16,8 +17,10 @@ class Skip(Exception):
 
 
 class Chosen:
-    """The program under test: --server."""
+    """The program under test: --server. emulated: it is another processor's, and what is seen of its process is the
+    emulator's."""
     program = SLUICE
+    emulated = "SLUICE_EMULATED" in os.environ
 
 
 def client(server, tcp=False):

@@ -14,10 +14,9 @@ build_portable() {
   strip --strip-all -o "$folder/sluice" "$folder/build/sluice"
 }
 
-# archive_portable folder: makes the archives of folder/sluice there, twice, and says so if they differ.
+# archive_portable folder platform: makes the archives of folder/sluice there, twice, and says so if they differ.
 archive_portable() {
-  local folder=$1 platform
-  platform=linux-$(uname -m)
+  local folder=$1 platform=$2
   rm -rf "$folder/archives" "$folder/again"
   "$root/packaging/portable/build.py" "$folder/sluice" "$platform" "$folder/archives" ||
     fail "the archives could not be made"
