@@ -203,6 +203,7 @@ def try_wheels(root):
 
 def try_gems(root):
     """gem installs both, and a server starts."""
+    shutil.rmtree(root.folder / "var/lib/gems", ignore_errors=True)  # gem leaves what it has of that version
     gems = [root.bring(pattern) for pattern in ("sluice-server-*-x86_64-linux.gem", "sluice-[0-9]*.gem")]
     root.run("gem", "install", "--local", "--no-document", *gems)
     root.bring_cases()
