@@ -2,6 +2,7 @@
 //   node held_node.js ioredis|ioredis-6|redis|redis-6 sentinel|cluster port...      ports of Sentinels, or of a cluster
 // What it says is in held_redis_py.py.
 "use strict";
+const assert = require("node:assert");
 const path = require("node:path");
 const readline = require("node:readline");
 const { setTimeout: sleep } = require("node:timers/promises");
@@ -14,7 +15,7 @@ if (Number(process.versions.node.split(".")[0]) < 20 && name.endsWith("-6")) {
 }
 const package_ = path.join(__dirname, "../../clients/node");
 const module_ = require(path.join(package_, "node_modules", name));
-const { LockClient, LockLostError } = require(package_);
+const { LimitClient, LockClient, LockLostError } = require(package_);
 const nodes = ports.map((port) => ({ host: "127.0.0.1", port: Number(port) }));
 
 function overIoredis() {
@@ -34,10 +35,21 @@ function overNodeRedis() {
     nodeClientOptions: { socket, commandOptions } });
 }
 
+async function takeEverywhere(limits) {
+  await limits.setPolicy("five", { algorithm: "window", max: 5, period: 3_600_000 });
+  const verdicts = await Promise.all(Array.from({ length: 20 }, (_, n) => limits.take(`user:${n}`, { policy: "five" })));
+  assert.ok(verdicts.every(({ allowed }) => allowed));
+  assert.deepStrictEqual(await limits.policies(), ["five"]);
+  assert.ok((await limits.take("user:0", { policy: "five" }, { cost: 4, wait: 1000 })).allowed);
+  assert.ok(await limits.deletePolicy("five"));
+  assert.deepStrictEqual(await limits.policies(), []);
+}
+
 async function main() {
   const client = name.startsWith("ioredis") ? overIoredis() : overNodeRedis();
   client.on("error", () => {});
   if (!name.startsWith("ioredis")) await client.connect();
+  await takeEverywhere(new LimitClient(client, { prefix: "limit:" }));
   const locks = new LockClient(client, { lease: 60_000, renewEvery: 100 });
   const first = await locks.acquire("door");
   const waiting = locks.acquire("door", { wait: 30_000 });

@@ -3,7 +3,7 @@
 
   held_redis_py.py sentinel|cluster|sentinel-asyncio|cluster-asyncio port...      ports of Sentinels, or of a cluster
 
-Takes the lock `door` after a wait, and says so with its token. For each line of its input (renew, fenced) it says what
+Takes from limits that have a policy, wherever they are; takes the lock `door` after a wait, and says so with its token. For each line of its input (renew, fenced) it says what
 came of that call; and unasked when the lock is lost.
 """
 import asyncio
@@ -21,6 +21,7 @@ import sluice  # noqa: E402
 import sluice.asyncio  # noqa: E402
 
 KIND, *PORTS = sys.argv[1:]
+POLICY, USERS = sluice.Policy("five"), [f"user:{number}" for number in range(20)]
 HOLDING = {"lease": 60, "renew_every": 0.1}
 FENCED = ("SET", "{door}result", "mine")
 
@@ -42,6 +43,11 @@ def outcome(error):
 
 
 def with_threads():
+    limits = sluice.LimitClient(client(), prefix="limit:")
+    limits.set_policy("five", sluice.Limit("window", 5, 3600))
+    for users in (limits, limits.within(5)):
+        assert all(users.take(user, POLICY) for user in USERS) and users.policies() == ["five"]
+    assert limits.take("user:0", POLICY, cost=3, wait=1) and limits.delete_policy("five") and not limits.policies()
     locks = sluice.LockClient(client(), **HOLDING)
     first, taken = locks.acquire("door"), []
     waiting = threading.Thread(target=lambda: taken.append(locks.acquire("door", wait=30)))
@@ -60,6 +66,11 @@ def with_threads():
 
 
 async def with_tasks():
+    limits = sluice.asyncio.LimitClient(client(), prefix="limit:")
+    await limits.set_policy("five", sluice.Limit("window", 5, 3600))
+    assert all([await limits.take(user, POLICY) for user in USERS]) and await limits.policies() == ["five"]
+    assert await limits.take("user:0", POLICY, cost=4, wait=1)
+    assert await limits.delete_policy("five") and not await limits.policies()
     locks = sluice.asyncio.LockClient(client(), **HOLDING)
     first = await locks.acquire("door")
     waiting = asyncio.ensure_future(locks.try_acquire("door", wait=30))

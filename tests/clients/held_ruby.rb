@@ -14,6 +14,16 @@ def client
   Redis.new(cluster: NODES, timeout: 2)
 end
 
+policy = Sluice::Policy.new("five")
+limits = Sluice::LimitClient.new(client, prefix: "limit:")
+limits.set_policy("five", Sluice::Limit.new("window", 5, 3600))
+[limits, limits.within(5)].each do |users|
+  taken = (0...20).all? { |number| users.take("user:#{number}", policy).allowed? }
+  raise "the policy is not everywhere" unless taken && users.policies == ["five"]
+end
+raise "a wait" unless limits.take("user:0", policy, cost: 3, wait: 1).allowed?
+raise "a policy" unless limits.delete_policy("five") && limits.policies.empty?
+
 locks = Sluice::LockClient.new(client, lease: 60, renew_every: 0.1)
 first = locks.acquire("door")
 waiting = Thread.new { locks.acquire("door", wait: 30) }

@@ -63,11 +63,17 @@ class IoredisCluster {
   }
 
   async #sendEach(values) {
-    const [first] = await Promise.all(this.#client.nodes("master").map((node) => new IoredisClient(node).send(...values)));
+    const [first] = await Promise.all((await this.#masters()).map((node) => new IoredisClient(node).send(...values)));
     return first;
   }
 
-  connect(place) { return new IoredisClient(this.#client.nodes("master")[0]).connect(place); }
+  async connect(place) { return new IoredisClient((await this.#masters())[0]).connect(place); }
+
+  /** It knows them once it can send a command. */
+  async #masters() {
+    if (this.#client.status !== "ready") await this.#client.call("PING");
+    return this.#client.nodes("master");
+  }
 }
 
 class NodeRedisClient {
