@@ -19,7 +19,7 @@ from .events import ExpiredEvents
 from .eviction import EvictionHits
 from .expiry import ExpiryLateness
 from .flood import Flood
-from .following import ReplicaCpu
+from .following import ReplicaCpu, ReplicaLoad
 from .grants import GrantsKept
 from .growth import Growth
 from .hand_over import HandOver
@@ -217,6 +217,7 @@ CASES = [
     FullSync("replica-full-sync", keys=3_000_000, cpu_bar=0.7, turn_bar_us=1000),
     SlowReplica("replica-slow", seconds=20, bar=1.2),
     ReplicaCpu("replica-cpu", commands=2_000_000, bar=0.6),
+    ReplicaLoad("replica-load", keys=3_000_000, bar=0.5),
     GrantsKept("lock-replicas", requests=20_000, p50_bar=1.5, p99_bar_ms=2, rate_bar=1 / 0.8),
     Scrape("scrape", keys=1_000_000, locks=10_000, turn_bar_us=1000, kilobytes_bar=200),
     OpenPage("open-page", locks=10_000, seconds=10, bar_percent=1),

@@ -1,14 +1,21 @@
-"""What following costs a server: CPU a command of its master's stream, and Redis's own beside it.
+"""What following costs a server, and Redis's own beside it.
 
-The master is made up: it has no data, and says the same stream to both, as a redis-server would: each SET with the
-moment of its end. It is said as fast as the replica reads, and measured until all of it is acknowledged.
+    ReplicaCpu    CPU a command of its master's stream
+    ReplicaLoad   wall time and CPU of a full sync, from its first byte until the replica acknowledges it
+
+The master is made up: it has no data, or a file that a redis-server has saved, and says the same stream to both, as a
+redis-server would: each SET with the moment of its end. It is said as fast as the replica reads, and measured until all
+of it is acknowledged.
 """
+import pathlib
 import re
 import socket
+import tempfile
 import time
 from dataclasses import dataclass
 
 from .load import KEYS
+from .loading import SnapshotOf
 from .report import number, paired
 from .resp import encode
 from .servers import Failure, server
@@ -22,9 +29,9 @@ SYNC_SECONDS_MAX = 60
 
 
 class MadeUpMaster:
-    """Has one replica, which it brings up to an empty full sync. At the end of what is said it asks for an ACK."""
+    """Has one replica, which it brings up to a full sync. At the end of what is said it asks for an ACK."""
 
-    def __init__(self, replica):
+    def __init__(self, replica, image=IMAGE):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.settimeout(SYNC_SECONDS_MAX)
             replica.client.call("REPLICAOF", "127.0.0.1", listener.getsockname()[1])
@@ -36,7 +43,8 @@ class MadeUpMaster:
             self.heard, answer = b"", said + self.heard.count(b"INFO") * INFO
             self.link.sendall(answer)
         self.heard = b""
-        self.link.sendall(b"+FULLRESYNC %s 0\r\n$%d\r\n%s" % (ID.encode(), len(IMAGE), IMAGE))
+        self.link.sendall(b"+FULLRESYNC %s 0\r\n$%d\r\n" % (ID.encode(), len(image)))
+        self.link.sendall(image)
         self.say(encode(["SELECT", 0]))
         self.await_ack()
 
@@ -98,3 +106,38 @@ class ReplicaCpu:
                 raise Failure("the replica has not taken the stream")
             master.close()
         return cost
+
+
+@dataclass(frozen=True)
+class ReplicaLoad:
+    name: str
+    keys: int
+    bar: float
+
+    def run(self, bench):
+        with tempfile.TemporaryDirectory() as folder:
+            with server(bench.binary("redis"), folder=folder) as target:
+                SnapshotOf(self.keys).fill(bench, target)
+            image = (pathlib.Path(folder) / "dump.rdb").read_bytes()
+        walls, cpus = {"sluice": [], "redis": []}, {"sluice": [], "redis": []}
+        for round_number in bench.rounds():
+            for side, measured in walls.items():
+                bench.progress(f"{self.name}: round {round_number}, {side}")
+                wall_ms, cpu_ms = self._round(bench, bench.binary(side), image)
+                measured.append(wall_ms)
+                cpus[side].append(cpu_ms)
+        for what, measured in (("", walls), ("-cpu", cpus)):
+            yield paired(self.name + what, "ms", measured["sluice"], measured["redis"], bar=None if what else self.bar,
+                         note=f"{len(image) >> 20} MiB of {bench.scaled(self.keys)} keys: "
+                              + " / ".join(" ".join(map(number, side)) for side in measured.values()))
+
+    def _round(self, bench, binary, image):
+        with server(binary) as target:
+            cpu, begin = target.cpu(), time.perf_counter()
+            master = MadeUpMaster(target, image)
+            wall_ms = (time.perf_counter() - begin) * 1000
+            cpu_ms = target.cpu_since(cpu)[0] / 1000
+            if target.client.call("DBSIZE") != bench.scaled(self.keys):
+                raise Failure("the replica has not loaded the file")
+            master.close()
+        return wall_ms, cpu_ms
