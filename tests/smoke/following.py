@@ -2,13 +2,16 @@
 """Sluice follows redis-server and Sluice, and others follow it: what Redis can hold is on all, offsets are equal at rest,
 and links that are cut cost no full sync.
 
-  following.py [--server program] [--seconds 2] [test ...]      --seconds 600: as long as a campaign
+  following.py [--server program] [--sender program] [--seconds 2] [test ...]   --seconds 600: as long as a campaign
+
+--sender: the program request_sender of the same build, for the requests of command_fuzz.
 """
 import hashlib
 import pathlib
 import random
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -18,9 +21,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import wire  # noqa: E402
 from authority import Authority  # noqa: E402
-from replicas import compare as compare_all, is_up, number, offset, requests  # noqa: E402
+from replicas import compare as compare_all, compare_all as compare_everything, cut  # noqa: E402
+from replicas import SENDER, is_up, number, offset, requests  # noqa: E402
 from server import REDIS, Server, first_seed, free_port  # noqa: E402
-from smoke import Chosen, client, info, run_tests, until  # noqa: E402
+from smoke import Chosen, Skip, client, info, run_tests, until  # noqa: E402
 
 SECONDS = 2
 OPTIONS = ("--repl-diskless-sync-delay", "0", "--repl-backlog-size", "64mb", "--repl-timeout", "20")
@@ -119,13 +123,52 @@ def test_a_chain_of_redis_sluice_redis():
     play("RSR")
 
 
+def test_a_chain_of_redis_sluice_sluice():
+    play("RSS")
+
+
 def test_a_chain_of_sluices():
     play("SSS")
 
 
+def play_what_command_fuzz_asks_for(kinds):
+    """Every command of the table, with words of all kinds, while links are cut."""
+    if not pathlib.Path(SENDER).exists():
+        raise Skip(f"{SENDER} is not built")
+    seed = first_seed() + 3
+    chance = random.Random(seed)
+    with Chain(kinds, "--proto-max-bulk-len", "1mb", "--repl-backlog-size", "256mb") as chain:
+        syncs = chain.full_syncs()
+        end = time.monotonic() + SECONDS
+        part = 0
+        while (seconds := min(10, end - time.monotonic())) > 0:
+            words = (SENDER, chain.servers[0].socket_path, f"{seconds:.1f}", str(seed + part * 1000003))
+            part += 1
+            print("  request_sender", *words[2:], flush=True)
+            sender = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+            while sender.poll() is None:
+                time.sleep(0.2)
+                cut(chance, client(chain.servers[0]), *chain.clients[1:])
+            assert sender.returncode == 0, f"the server has gone:\n{chain.servers[0].output()}"
+            chain.clients[0] = client(chain.servers[0])  # CLIENT KILL is among what it asks for
+            if "R" in kinds:
+                compare_everything(chain.clients[0], *chain.servers[1:])
+            else:
+                compare(chain)
+        assert chain.full_syncs() == syncs, "a cut has cost a full sync"
+
+
+def test_sluices_have_what_command_fuzz_asks_for():
+    play_what_command_fuzz_asks_for("SSS")
+
+
+def test_a_sluice_behind_redis_has_what_command_fuzz_asks_for():
+    play_what_command_fuzz_asks_for("SRS")
+
+
 def test_each_of_a_chain_is_promoted_in_turn():
     chance = random.Random(first_seed() + 1)
-    for kinds in ("SSS", "SRS", "RSR"):
+    for kinds in ("SSS", "SRS", "RSR", "RSS"):
         # A Sluice that has its data through a redis-server lacks our own types: they are no part of such a chain.
         words = "R" if "R" in kinds else "S"
         with Chain(kinds) as chain:
@@ -491,8 +534,9 @@ def test_scripts_of_old_masters_are_played():
 
 
 if __name__ == "__main__":
-    if "--seconds" in sys.argv:
-        at = sys.argv.index("--seconds")
-        SECONDS = float(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
+    for name in "--seconds", "--sender":
+        if name in sys.argv:
+            at = sys.argv.index(name)
+            globals()[name[2:].upper()] = float(sys.argv[at + 1]) if name == "--seconds" else sys.argv[at + 1]
+            del sys.argv[at:at + 2]
     sys.exit(run_tests(__doc__, globals()))
