@@ -112,7 +112,7 @@ Fault Assembly::StartLog() {
   if (!users_fault.empty()) return users_fault;
   if (Fault fault = access.LoadFileAtStart()) return fault;
   if (Fault fault = cluster.Start()) return fault;
-  if (cluster.is_on()) keyspace.db(0).CountSlots();
+  if (cluster.is_on()) keyspace.db(0).KeepBySlots();
   own_line.Start();
   following.Start();
   return log.Start();

@@ -32,7 +32,7 @@
 #include "storage/keyspace/keyspace_image.h"
 #include "storage/keyspace/reclaimer.h"
 #include "storage/keyspace/segment_table.h"
-#include "storage/keyspace/slot_counts.h"
+#include "storage/keyspace/slot_keys.h"
 #include "storage/memory/free_later.h"
 #include "storage/time/clock.h"
 #include "storage/time/timer_wheel.h"
@@ -158,9 +158,9 @@ class Database {
   // whatever is split, merged or swapped in between.
   uint64_t Scan(uint64_t cursor, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
 
-  // From here on keys are counted by the slots of a cluster. O(keys).
-  void CountSlots();
-  const SlotCounts* slot_counts() const { return slot_counts_.get(); }  // null: they are not
+  // From here on keys are kept by the slots of a cluster, too. O(keys).
+  void KeepBySlots();
+  const SlotKeys* slot_keys() const { return slot_keys_.get(); }  // null: they are not
   const Entry* RandomEntry(Random& random) const;  // uniform; null when empty; may be expired
   // For a choice among all keys, without order: gives the entries of the segment (some 300) of hash
   // `position`, which nothing changes meanwhile; returns where the next one begins, 0 at the end.
@@ -339,10 +339,9 @@ class Database {
   }
   static void Destroy(KeyspaceState& state, Entry& entry);  // one that was released
 
-  SlotCounts CountedSlots() const;  // anew, from the entries
-
   // --- for Keyspace
-  SegmentTable TakeAll();
+  // All entries, and what has them by slots (null: nothing), which are to be freed before them.
+  SegmentTable TakeAll(std::unique_ptr<SlotKeys>& slot_keys);
   void TimerFired(Entry& entry, uint64_t hash, const Now& now);
   void ValueTimerFired(Entry& entry, uint64_t hash, const Now& now);
   bool any_parked() const { return parked_ > 0; }  // keys whose timer has fired in vain
@@ -352,6 +351,7 @@ class Database {
   std::string Audit(size_t& linked, size_t& memory) const;
   static bool ValueIsTimed(const Entry& entry);
   std::string AuditEntry(const Entry& entry) const;
+  std::string AuditSlots() const;
 
   KeyspaceState& state_;
   const uint8_t id_;  // what its entries carry; stays when SWAPDB changes the index
@@ -363,7 +363,7 @@ class Database {
   size_t parked_ = 0;
   Entry* suggested_ = nullptr;  // by Suggest; null: nothing is, or what was has left its place
   uint64_t suggested_hash_ = 0;
-  std::unique_ptr<SlotCounts> slot_counts_;
+  std::unique_ptr<SlotKeys> slot_keys_;
   SegmentTable table_;
 };
 

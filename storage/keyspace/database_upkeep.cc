@@ -1,6 +1,7 @@
 // The upkeep of a Database: blocks that change their shape, timers, counts, memory, and the audit.
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/database.h"
@@ -157,8 +158,8 @@ void Database::ValueTimerFired(Entry& entry, uint64_t hash, const Now& now) {
 void Database::Adopt(Entry& entry, uint64_t hash) {
   assert(entry.database_id_ == id_);
   table_.Insert(entry, hash);
-  if (slot_counts_) [[unlikely]]
-    slot_counts_->Came(entry.key());
+  if (slot_keys_) [[unlikely]]
+    slot_keys_->Insert(entry, hash);
   if (!entry.is_volatile()) return;
   ++volatile_;
   absolute_ += entry.absolute() ? 1 : 0;
@@ -168,13 +169,15 @@ void Database::Adopt(Entry& entry, uint64_t hash) {
 void Database::Replace(const Entry& from, Entry& to, uint64_t hash) {
   EntryMoves();
   table_.Replace(from, to, hash);
+  if (slot_keys_) [[unlikely]]
+    slot_keys_->Replace(from, to, hash);
 }
 
 void Database::Release(Entry& entry, uint64_t hash) {
   EntryMoves();
   table_.Erase(entry, hash);
-  if (slot_counts_) [[unlikely]]
-    slot_counts_->Went(entry.key());
+  if (slot_keys_) [[unlikely]]
+    slot_keys_->Erase(entry, hash);
   if (!entry.is_volatile()) return;
   --volatile_;
   absolute_ -= entry.absolute() ? 1 : 0;
@@ -216,19 +219,19 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
 }
 
 // FLUSHDB in O(1): the entries go with their table, their timers still linked.
-SegmentTable Database::TakeAll() {
+SegmentTable Database::TakeAll(std::unique_ptr<SlotKeys>& slot_keys) {
   volatile_ = absolute_ = parked_ = 0;
-  if (slot_counts_) slot_counts_->AllWent();
+  if (slot_keys_) {
+    slot_keys = std::exchange(slot_keys_, nullptr);
+    slot_keys_ = std::make_unique<SlotKeys>(state_.hash_key, state_.memory_bytes);
+  }
   EntryMoves();
   return std::move(table_);
 }
 
-void Database::CountSlots() { slot_counts_ = std::make_unique<SlotCounts>(CountedSlots()); }
-
-SlotCounts Database::CountedSlots() const {
-  SlotCounts counts;
-  table_.ForEach([&counts](const Entry& entry) { counts.Came(entry.key()); });
-  return counts;
+void Database::KeepBySlots() {
+  slot_keys_ = std::make_unique<SlotKeys>(state_.hash_key, state_.memory_bytes);
+  table_.ForEach([this](Entry& entry) { slot_keys_->Insert(entry, HashOf(entry)); });
 }
 
 // --- timers
@@ -271,12 +274,13 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
     memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
     linked += ValueIsTimed(entry) ? 1 : 0;
   });
-  memory += table_.table_bytes();
+  memory += table_.table_bytes() + (slot_keys_ ? slot_keys_->bytes() : 0);
   if (!fault.empty()) return fault;
   if (volatiles != volatile_) return "the volatile keys are miscounted";
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
-  if (slot_counts_ && *slot_counts_ != CountedSlots()) return "the keys of slots are miscounted";
+  if (slot_keys_) fault = AuditSlots();
+  if (!fault.empty()) return fault;
   if (!has_suggested) return "an entry is suggested that is not there";
   return "";
 }
@@ -285,6 +289,20 @@ bool Database::ValueIsTimed(const Entry& entry) {
   if (entry.is_string() || !entry.outside()) return false;
   ValueTimer* const timer = entry.value().timer();
   return timer != nullptr && timer->node.linked();
+}
+
+// slot_keys_ has each key, and nothing else.
+std::string Database::AuditSlots() const {
+  if (std::string fault = slot_keys_->Audit(); !fault.empty()) return fault;
+  if (slot_keys_->size() != table_.size()) return "the keys of slots are miscounted";
+  std::string fault;
+  for (KeySlot slot = 0; slot < kKeySlots; ++slot) {
+    slot_keys_->Walk(slot, SIZE_MAX, [&](const Entry& entry) {
+      if (!table_.Holds(entry, HashOf(entry))) fault = "a slot has a key that is not there";
+      if (SlotOfKey(entry.key()) != slot) fault = "a slot has another one's key";
+    });
+  }
+  return fault;
 }
 
 // Checks what can be seen of one entry alone.

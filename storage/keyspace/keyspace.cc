@@ -60,10 +60,12 @@ void Keyspace::Flush(int index, bool lazily) {
   if (!made(index)) return;
   state_.observer.DatabaseReplaced(index, -1);
   state_.changes += db(index).size();
-  garbage_.push_back({db(index).TakeAll(), state_.image.is_taken()});
+  std::unique_ptr<SlotKeys> slot_keys;
+  SegmentTable table = db(index).TakeAll(slot_keys);
+  garbage_.push_back({std::move(slot_keys), std::move(table), state_.image.is_taken()});
   Flushed& flushed = garbage_.back();
   if (lazily || IsNeeded(flushed) || flushed.table.size() > kFlushedAtOnceMax) return;
-  flushed.table.Drain(SIZE_MAX, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
+  Drain(flushed, SIZE_MAX);
   garbage_.pop_back();
 }
 
@@ -72,7 +74,7 @@ bool Keyspace::FreeSlice(size_t budget) {
   for (auto at = garbage_.end(); at != garbage_.begin();) {
     Flushed& flushed = *--at;
     if (IsNeeded(flushed)) continue;
-    budget -= flushed.table.Drain(budget, [&](Entry& entry) { DestroyFlushed(flushed, entry); });
+    budget -= Drain(flushed, budget);
     if (flushed.table.size() > 0) return true;
     at = garbage_.erase(at);
   }
@@ -266,9 +268,17 @@ bool Keyspace::IsNeeded(const Flushed& flushed) const {
   return flushed.of_image && state_.image.is_wanted();
 }
 
-void Keyspace::DestroyFlushed(const Flushed& flushed, Entry& entry) {
-  if (flushed.of_image) state_.image.BeforeChange(entry);
-  Database::Destroy(state_, entry);
+size_t Keyspace::Drain(Flushed& flushed, size_t budget) {
+  size_t drained = 0;
+  if (flushed.slot_keys) {
+    drained = flushed.slot_keys->Drain(budget);
+    if (drained == budget) return drained;
+    flushed.slot_keys.reset();
+  }
+  return drained + flushed.table.Drain(budget - drained, [&](Entry& entry) {
+    if (flushed.of_image) state_.image.BeforeChange(entry);
+    Database::Destroy(state_, entry);
+  });
 }
 
 // --- audit
@@ -282,8 +292,8 @@ std::string Keyspace::Audit(const Now&) const {
     if (by_index_[database.index_] != &database) return "a database is not at its index";
     if (std::string fault = database.Audit(linked, memory); !fault.empty()) return fault;
   }
-  for (const auto& [table, of_image] : garbage_) {
-    memory += table.table_bytes();
+  for (const auto& [slot_keys, table, of_image] : garbage_) {
+    memory += table.table_bytes() + (slot_keys ? slot_keys->bytes() : 0);
     table.ForEach([&](const Entry& entry) {
       memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
       linked += entry.is_volatile() && entry.timer().linked() ? 1 : 0;

@@ -135,13 +135,15 @@ class Keyspace {
  private:
   // A table that FLUSHDB has taken away, until it is freed.
   struct Flushed {
+    std::unique_ptr<SlotKeys> slot_keys;  // null: there is none, or it is freed
     SegmentTable table;
     bool of_image = false;  // was flushed while that was taken
   };
   Database& MakeDatabase(int index);
   bool IsNeeded(const Flushed& flushed) const;  // by the image that is taken
   bool ImageFirstPart();                        // false: no entry has to be given first
-  void DestroyFlushed(const Flushed& flushed, Entry& entry);
+  // Up to `budget` entries; returns how many. What has them by slots goes first.
+  size_t Drain(Flushed& flushed, size_t budget);
   void RestartRearming();
   bool any_parked() const;
 

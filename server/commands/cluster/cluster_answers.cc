@@ -24,8 +24,6 @@
 namespace sluice {
 namespace {
 
-constexpr size_t kScannedAtOnce = 1000;  // keys
-
 ClusterState& ClusterOf(CommandCall& call) { return call.part<ClusterState>(); }
 
 // Those with slots in the order of their first ones, then those without.
@@ -257,6 +255,12 @@ void ClusterInfo(CommandCall& call) {
 
 // --- slots and keys
 
+namespace {
+
+const SlotKeys& KeysOfSlots(CommandCall& call) { return *call.db.slot_keys(); }
+
+}  // namespace
+
 // Known without a map: what a client computes.
 void ClusterKeySlot(CommandCall& call) { call.reply.Integer(SlotOfKey(call.args[2])); }
 
@@ -265,12 +269,10 @@ void ClusterCountKeysInSlot(CommandCall& call) {
   const int64_t slot = args.Int();
   if (!args.Finish()) return call.reply.Error(args.error());
   if (slot < 0 || slot >= kKeySlots) return call.reply.Error("ERR Invalid slot");
-  call.reply.Integer(call.db.slot_counts()->Of(static_cast<KeySlot>(slot)));
+  call.reply.Integer(static_cast<int64_t>(KeysOfSlots(call).CountOf(static_cast<KeySlot>(slot))));
 }
 
-// A slot has no list of its keys: the walk over all ends as soon as there are enough. Nothing
-// changes meanwhile, so the views stay valid. As in Redis, keys past their deadline count until
-// they go.
+// As in Redis, keys past their deadline count until they go. O(keys that are given).
 void ClusterGetKeysInSlot(CommandCall& call) {
   ArgReader args(call.args, 2);
   const int64_t slot = args.Int();
@@ -279,17 +281,10 @@ void ClusterGetKeysInSlot(CommandCall& call) {
   if (slot < 0 || slot >= kKeySlots || most < 0)
     return call.reply.Error("ERR Invalid slot or number of keys");
   const auto wanted = static_cast<KeySlot>(slot);
-  const size_t there = call.db.slot_counts()->Of(wanted);
-  std::vector<std::string_view> keys;
-  for (uint64_t cursor = 0; keys.size() < std::min<size_t>(there, static_cast<size_t>(most));) {
-    cursor = call.db.Scan(cursor, kScannedAtOnce, [&](const Entry& entry) {
-      if (SlotOfKey(entry.key()) == wanted && keys.size() < static_cast<size_t>(most))
-        keys.push_back(entry.key());
-    });
-    if (cursor == 0) break;
-  }
-  call.reply.Array(keys.size());
-  for (const std::string_view key : keys) call.reply.Bulk(key);
+  const SlotKeys& keys = KeysOfSlots(call);
+  const size_t count = std::min(keys.CountOf(wanted), static_cast<size_t>(most));
+  call.reply.Array(count);
+  keys.Walk(wanted, count, [&](const Entry& entry) { call.reply.Bulk(entry.key()); });
 }
 
 // A page of the locks that are held here, counted by slots, with a cursor as LOCK.LIST's. A lock of

@@ -177,7 +177,7 @@ void GiveSlot(CommandCall& call, KeySlot slot) {
   if (!node) return;
   const bool was_own = cluster.map().IsOwner(cluster.me(), slot);
   const bool becomes_own = *node == cluster.me();
-  if (was_own && !becomes_own && call.db.slot_counts()->Of(slot) != 0) {
+  if (was_own && !becomes_own && call.db.slot_keys()->CountOf(slot) != 0) {
     return call.reply.Error(Concat("ERR Can't assign hashslot ", slot,
                                    " to a different node while I still hold keys for this hash "
                                    "slot."));

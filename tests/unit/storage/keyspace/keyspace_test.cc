@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -57,7 +58,7 @@ class Blob final : public Value {
 struct World {
   explicit World(int databases = 4, uint64_t seed = 7)
       : wheel(clock.Sample().ms()), keyspace(databases, SipKey{seed}, wheel, recorder) {
-    keyspace.db(0).CountSlots();  // Audit compares
+    keyspace.db(0).KeepBySlots();  // Audit compares
   }
 
   Now now() { return clock.Sample(); }
@@ -434,23 +435,23 @@ TEST(Keyspace, SwapChangesIndexesAndTimersStillFindTheirKeys) {
 TEST(Keyspace, LazyFlushHidesAtOnceAndFreesInSlices) {
   World world;
   for (int i = 0; i < 3000; ++i)
-    world.db(0).PutInteger(world.Key(std::to_string(i)), i, Deadline::Steady(10), world.now());
-  world.keyspace.Flush(0, true);
-  EXPECT_EQ(world.db(0).size(), 0u);
-  EXPECT_EQ(world.db(0).volatile_size(), 0u);
-  world.db(0).PutInteger(world.Key("5"), -5, Deadline::Steady(30), world.now());
+    world.db(1).PutInteger(world.Key(std::to_string(i)), i, Deadline::Steady(10), world.now());
+  world.keyspace.Flush(1, true);
+  EXPECT_EQ(world.db(1).size(), 0u);
+  EXPECT_EQ(world.db(1).volatile_size(), 0u);
+  world.db(1).PutInteger(world.Key("5"), -5, Deadline::Steady(30), world.now());
   EXPECT_EQ(world.Audit(), "");
   EXPECT_TRUE(world.keyspace.FreeSlice(1000));
   EXPECT_EQ(world.Audit(), "");
   world.clock.Advance(20);
   world.RunTimers();  // those of the garbage fire for nothing
   EXPECT_EQ(world.recorder.expired.size(), 0u);
-  EXPECT_EQ(world.Get(0, "5"), "-5");
+  EXPECT_EQ(world.Get(1, "5"), "-5");
   EXPECT_TRUE(world.keyspace.FreeSlice(1999));
   EXPECT_EQ(world.Audit(), "");
   EXPECT_FALSE(world.keyspace.FreeSlice(1000));
   EXPECT_EQ(world.Audit(), "");
-  EXPECT_EQ(world.db(0).size(), 1u);
+  EXPECT_EQ(world.db(1).size(), 1u);
 }
 
 TEST(Keyspace, RandomEntryIsUniformAndRepeatable) {
@@ -737,18 +738,62 @@ TEST_P(KeyspaceModel, AgreesOverALongHistory) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, KeyspaceModel, testing::Range(1, 9));
 
-TEST(Keyspace, KeysAreCountedBySlots) {
+std::vector<std::string> KeysOf(const SlotKeys& keys, KeySlot slot, size_t count) {
+  std::vector<std::string> found;
+  keys.Walk(slot, count, [&](const Entry& entry) { found.emplace_back(entry.key()); });
+  std::ranges::sort(found);
+  return found;
+}
+
+TEST(Keyspace, KeysAreKeptBySlots) {
+  using Keys = std::vector<std::string>;
   World world;
-  EXPECT_EQ(world.db(1).slot_counts(), nullptr);
-  world.db(1).PutText(world.Key("{b}1"), "v", Deadline::None(), world.now());
-  world.db(1).CountSlots();  // with those that are there
-  world.db(1).PutText(world.Key("{b}2"), "v", Deadline::None(), world.now());
-  const SlotCounts& counts = *world.db(1).slot_counts();
-  EXPECT_EQ(counts.Of(SlotOfKey("b")), 2u);
-  world.db(1).Delete(world.Key("{b}1"), world.now());
-  EXPECT_EQ(counts.Of(SlotOfKey("b")), 1u);
+  Database& db = world.db(1);
+  EXPECT_EQ(db.slot_keys(), nullptr);
+  const auto put = [&](const char* key, const char* text) {
+    db.PutText(world.Key(key), text, Deadline::None(), world.now());
+  };
+  put("{b}1", "v");
+  put("a", "v");
+  db.KeepBySlots();  // with those that are there
+  put("{b}2", "v");
+  const KeySlot slot = SlotOfKey("b");
+  EXPECT_EQ(KeysOf(*db.slot_keys(), slot, 9), Keys({"{b}1", "{b}2"}));
+  EXPECT_EQ(KeysOf(*db.slot_keys(), slot, 1).size(), 1u);
+  EXPECT_EQ(KeysOf(*db.slot_keys(), slot, 0), Keys());
+  put("{b}1", std::string(100, 'x').c_str());  // in another block
+  EXPECT_EQ(KeysOf(*db.slot_keys(), slot, 9), Keys({"{b}1", "{b}2"}));
+  world.keyspace.Rename(db, world.Key("{b}2"), db, world.Key("{a}2"), world.now());
+  EXPECT_EQ(KeysOf(*db.slot_keys(), slot, 9), Keys({"{b}1"}));
+  EXPECT_EQ(KeysOf(*db.slot_keys(), SlotOfKey("a"), 9), Keys({"a", "{a}2"}));
+  db.Delete(world.Key("{b}1"), world.now());
+  EXPECT_EQ(db.slot_keys()->CountOf(slot), 0u);
+  EXPECT_EQ(world.keyspace.Audit(world.now()), "");
   world.keyspace.Flush(1, /*lazily=*/false);
-  EXPECT_EQ(counts.Of(SlotOfKey("b")), 0u);
+  EXPECT_EQ(db.slot_keys()->size(), 0u);
+}
+
+// A slot may have all keys; what was flushed is freed in slices, the slots' tables first.
+TEST(Keyspace, OneSlotMayHaveAllKeys) {
+  constexpr size_t kKeys = 20'000;
+  World world;
+  for (size_t i = 0; i < kKeys; ++i)
+    world.db(0).PutText(world.Key("{b}" + std::to_string(i)), "v", Deadline::None(), world.now());
+  const KeySlot slot = SlotOfKey("b");
+  EXPECT_EQ(world.db(0).slot_keys()->CountOf(slot), kKeys);
+  EXPECT_EQ(KeysOf(*world.db(0).slot_keys(), slot, 10).size(), 10u);
+  EXPECT_EQ(KeysOf(*world.db(0).slot_keys(), slot, SIZE_MAX).size(), kKeys);
+  EXPECT_EQ(world.keyspace.Audit(world.now()), "");
+  world.keyspace.Flush(0, /*lazily=*/true);
+  EXPECT_EQ(world.db(0).slot_keys()->CountOf(slot), 0u);
+  size_t slices = 1;
+  for (; world.keyspace.FreeSlice(1000); ++slices) {
+    world.db(0).PutText(world.Key("{b}" + std::to_string(slices)), "v", Deadline::None(),
+                        world.now());
+    ASSERT_EQ(world.keyspace.Audit(world.now()), "") << slices;
+  }
+  EXPECT_GE(slices, 2 * kKeys / 1000);
+  EXPECT_EQ(world.db(0).slot_keys()->CountOf(slot), slices - 1);
 }
 
 }  // namespace
