@@ -128,6 +128,11 @@ void ClusterState::Take(SlotMap map, size_t me) {
   ++maps_;
   leaders_.clear();
   moves_ = MovesThatStand(std::move(moves_), map_, me_);
+  NotePlainLine();
+}
+
+void ClusterState::NotePlainLine() {
+  plain_line_ = moves_.to.empty() && map_.is_whole() ? LineOf(me_) : SIZE_MAX;
 }
 
 // --- which is this server
@@ -254,6 +259,7 @@ Fault ClusterState::SetMoves(SlotMoves moves) {
   moves = MovesThatStand(std::move(moves), map_, me_);
   if (Fault fault = Write(map_, me_, moves)) return fault;
   moves_ = std::move(moves);
+  NotePlainLine();
   return {};
 }
 

@@ -10,6 +10,7 @@
 // no slots yet.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -50,7 +51,7 @@ class ClusterState {
   size_t LineOf(size_t node) const { return map_.MasterOf(node); }
   // A master's own slots while all is well; false says nothing.
   bool ServesPlainly(KeySlot slot) const {
-    return moves_.to.empty() && !follows_.is_on && is_up() && map_.IsOwner(LineOf(me_), slot);
+    return map_.IsOwner(plain_line_, slot) && !follows_.is_on;
   }
   bool IsOfOwnLine(size_t node) const { return LineOf(node) == LineOf(me_); }
   bool follows() const { return follows_.is_on; }
@@ -101,6 +102,7 @@ class ClusterState {
   void TellOwnAddress(SlotMap& map, size_t me) const;
   void Take(MapFile file);
   void Take(SlotMap map, size_t me);
+  void NotePlainLine();
   Fault Write(const SlotMap& map, size_t me, const SlotMoves& moves) const;
   std::optional<size_t> FindMe(const SlotMap& map, Fault& fault) const;
   bool IsOwnHost(const std::string& host) const;
@@ -111,6 +113,9 @@ class ClusterState {
   const std::string& own_id_;
   SlotMap map_;
   size_t me_ = 0;
+  // This server's line while all slots have an owner and none of its own is on its way; else
+  // SIZE_MAX, which is no line's number.
+  size_t plain_line_ = SIZE_MAX;
   uint64_t maps_ = 0;
   SlotMoves moves_;
   std::map<size_t, size_t> leaders_;  // of other lines, by their masters, where they are not these

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 
 namespace sluice {
@@ -26,6 +27,34 @@ TEST(KeySlot, WithoutATagAllBytesCount) {
   EXPECT_NE(SlotOfKey("{}foo"), SlotOfKey("foo"));
   EXPECT_NE(SlotOfKey("{foo"), SlotOfKey("foo"));
   EXPECT_NE(SlotOfKey("}{foo"), SlotOfKey("foo"));
+}
+
+// The specification's words, a bit at a time.
+KeySlot SlotBit(std::string_view key) {
+  const size_t open = key.find('{');
+  const size_t close = open == key.npos ? key.npos : key.find('}', open);
+  if (close != key.npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
+  unsigned crc = 0;
+  for (const char c : key) {
+    crc ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
+    for (int bit = 0; bit < 8; ++bit) crc = crc << 1 ^ (crc & 0x8000 ? 0x1021 : 0);
+    crc &= 0xffff;
+  }
+  return static_cast<KeySlot>(crc % kKeySlots);
+}
+
+TEST(KeySlot, BothWaysAreTheSameForKeysOfAnyLength) {
+  std::mt19937 random(7);
+  for (size_t bytes = 0; bytes <= 70; ++bytes) {
+    for (int round = 0; round < 200; ++round) {
+      std::string key(bytes, '\0');
+      // Few letters make many tags; all bytes, those beside the braces.
+      for (char& c : key)
+        c = round % 2 == 0 ? "{}ab"[random() % 4] : static_cast<char>(random() % 256);
+      ASSERT_EQ(SlotOfKey(key), SlotBit(key)) << key;
+      ASSERT_EQ(SlotOfKeyByTable(key), SlotBit(key)) << key;
+    }
+  }
 }
 
 }  // namespace
