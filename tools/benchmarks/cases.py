@@ -218,7 +218,7 @@ CASES = [
     SlowReplica("replica-slow", seconds=20, bar=1.2),
     ReplicaCpu("replica-cpu", commands=2_000_000, bar=0.6),
     ReplicaLoad("replica-load", keys=3_000_000, bar=0.5),
-    GrantsKept("lock-replicas", requests=20_000, p50_bar=1.5, p99_bar_ms=2, rate_bar=1 / 0.8),
+    GrantsKept("lock-replicas", requests=10_000, p50_bar=1.5, own_bar=1.2, p99_bar_ms=2, rate_bar=1 / 0.8),
     Scrape("scrape", keys=1_000_000, locks=10_000, turn_bar_us=1000, kilobytes_bar=200),
     OpenPage("open-page", locks=10_000, seconds=10, bar_percent=1),
     Flood("flood", clients=10_000, seconds=20, bar_ms=5, bar_mb=200),
