@@ -1,11 +1,14 @@
 // See failover_play.h.
 #include "tests/simulation/cluster/failover_play.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "server/locks/lock_service.h"
 #include "tests/simulation/cluster/clients.h"
+#include "tests/simulation/cluster/harm.h"
+#include "tests/simulation/cluster/sentinels.h"
 #include "tests/simulation/cluster/world.h"
 
 namespace sluice::cluster {
@@ -13,6 +16,12 @@ namespace {
 
 constexpr int64_t kFailoverClientsUntil = 22 * kSecond;
 constexpr int64_t kFailoverEnd = 30 * kSecond;
+constexpr int64_t kUnderWay = 20 * kMs;  // so long before a cut all that was said has come through
+constexpr int64_t kFailoversHarmUntil = 40 * kSecond;
+constexpr int64_t kFailoversClientsUntil = 44 * kSecond;
+constexpr int64_t kFailoversEnd = 90 * kSecond;
+constexpr uint32_t kFailoversHarm = Harm::kStops | Harm::kKills | Harm::kPauses | Harm::kWallSteps |
+                                    Harm::kCuts | Harm::kBreaks | Harm::kSlowSyncs;
 
 // By an operator's own connection, which is there at once.
 void Tell(World& world, Machine& machine, const std::vector<std::string>& words) {
@@ -49,21 +58,57 @@ void BringBack(World& world, Machine& master, Machine& replica) {
   if (!master.is_up()) master.Start();
 }
 
+// Both follow what the first of them says, and grant where k replicas have it.
+Machine::Options ServerOf(const char* name, int min_replicas) {
+  return {.name = name,
+          .config = {{"appendonly", "yes"},
+                     {"appendfsync", "always"},
+                     {"repl-diskless-sync-delay", "0"},
+                     {"repl-timeout", "10"},
+                     {"lock-min-replicas", std::to_string(min_replicas)}}};
+}
+
+LockService& LocksOf(Machine& machine) { return machine.engine().engine().part<LockService>(); }
+
+// The word on the end of all leases that the master has for its replica.
+int64_t HorizonOf(Machine& master) { return LocksOf(master).horizon().wanted_by_replicas_ms(); }
+
+// What the master in the end has kept. What was read before may be old, or of one that was the
+// master no more.
+void ReadInTheEnd(World& world, Machine& master) {
+  const std::string key = "c:alone";
+  std::vector<CounterOperation>& counter = world.records().counters[key];
+  std::erase_if(counter, [](const CounterOperation& operation) {
+    return operation.kind == CounterOperation::Kind::kRead;
+  });
+  const Reply value = master.engine().Connect().Run({"GET", key});
+  const int64_t now = world.time().now();
+  counter.push_back({.span = {now, now + 1},
+                     .kind = CounterOperation::Kind::kRead,
+                     .value = value.text.empty() ? 0 : std::stoll(value.text)});
+}
+
+std::optional<std::string> JudgeFailover(World& world, Promise::Kept kept, FailoverSums& sums) {
+  for (const auto& [key, lock] : world.records().locks) {
+    sums.grants += static_cast<size_t>(
+        std::ranges::count(lock.attempts, LockAttempt::Answer::kGranted, &LockAttempt::answer));
+  }
+  for (const auto& [key, operations] : world.records().counters) {
+    for (const CounterOperation& operation : operations) sums.fenced += operation.token != 0;
+  }
+  const Promise promise{.drift_ppm = world.drift_ppm(), .kept = kept};
+  std::optional<std::string> complaint = Judge(world.records(), promise);
+  if (complaint) *complaint += "what was done:\n" + world.time().Told();
+  return complaint;
+}
+
 }  // namespace
 
 std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
                                         FailoverSums& sums) {
   World world(seed);
-  const std::string k = std::to_string(kind.min_replicas);
-  const auto with = [&k](const char* name) {
-    return Machine::Options{.name = name,
-                            .config = {{"appendonly", "yes"},
-                                       {"appendfsync", "always"},
-                                       {"repl-diskless-sync-delay", "0"},
-                                       {"lock-min-replicas", k}}};
-  };
-  Machine& master = world.Add(with("a"));
-  Machine& replica = world.Add(with("b"));
+  Machine& master = world.Add(ServerOf("a", kind.min_replicas));
+  Machine& replica = world.Add(ServerOf("b", kind.min_replicas));
   replica.set_config("replicaof", "a 1");  // it grants nothing before it follows
   master.Start();
   replica.Start();
@@ -77,14 +122,22 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   const int64_t promoted_at = dead_at + time.PickSpan(kMs, 3 * kSecond);
   const int64_t back_at = kind.is_dead ? kFailoverClientsUntil + kSecond
                                        : promoted_at + time.PickSpan(kMs, 5 * kSecond);
+  int64_t told_ms = 0;
+  bool is_horizon_known = true;
+  time.At(away_at - kUnderWay, [&] { told_ms = HorizonOf(master); });
   time.At(away_at, [&] {
     if (!kind.is_dead) return TakeAway(world, master, replica);
     CutApart(world, master, replica);
   });
-  if (kind.is_dead) time.At(dead_at, [&] { master.Kill(); });
+  if (kind.is_dead) {
+    time.At(dead_at, [&] {
+      is_horizon_known = HorizonOf(master) == told_ms;
+      master.Kill();
+    });
+  }
   uint64_t before = 0;
   time.At(promoted_at, [&] {
-    before = replica.engine().engine().part<LockService>().counts().granted;
+    before = LocksOf(replica).counts().granted;
     Tell(world, replica, {"REPLICAOF", "NO", "ONE"});
   });
   time.At(back_at, [&] { BringBack(world, master, replica); });
@@ -94,15 +147,43 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   });
   time.RunUntil(kFailoverEnd);
   world.Audit();
-  const Promise promise{.drift_ppm = world.drift_ppm(), .kept = Promise::Kept::kGrants};
-  std::optional<std::string> complaint = Judge(world.records(), promise);
-  if (complaint) *complaint += "what was done:\n" + time.Told();
-  sums.after += replica.engine().engine().part<LockService>().counts().granted - before;
-  for (const auto& [key, lock] : world.records().locks) {
-    for (const LockAttempt& attempt : lock.attempts)
-      sums.grants += attempt.answer == LockAttempt::Answer::kGranted ? 1 : 0;
+  ++sums.plays;
+  // No name is held back for a lease that the replica could not know of.
+  if (!is_horizon_known) return std::nullopt;
+  ++sums.judged;
+  sums.after += LocksOf(replica).counts().granted - before;
+  if (kind.min_replicas == 0) return JudgeFailover(world, Promise::Kept::kGrants, sums);
+  ReadInTheEnd(world, replica);
+  return JudgeFailover(world, Promise::Kept::kFenced, sums);
+}
+
+std::optional<std::string> PlaySentinelFailovers(uint64_t seed, FailoverSums& sums) {
+  World world(seed);
+  Machine& first = world.Add(ServerOf("a", 1));
+  world.Add(ServerOf("b", 1)).set_config("replicaof", "a 6379");
+  for (const auto& machine : world.machines()) machine->Start();
+  Sentinels sentinels(world, 3);
+  sentinels.Begin();
+  for (const auto& machine : world.machines()) {
+    for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(*machine);
   }
-  return complaint;
+  world.set_finder([&]() -> Machine& {
+    return world.OneIn(4) ? *world.machines()[static_cast<size_t>(world.Pick(0, 1))]
+                          : sentinels.MasterAsSaid();
+  });
+  world.set_clients_until(kFailoversClientsUntil);
+  Harm harm(world, kFailoversHarm);
+  harm.Begin(2 * kSecond, kFailoversHarmUntil);
+  world.time().RunUntil(kFailoversEnd);
+  world.Audit();
+  ++sums.plays;
+  sums.promotions += sentinels.promotions();
+  Machine* const master = sentinels.Agreed();
+  if (!master || !master->is_up() || !first.is_up())
+    return "no master in the end\n" + world.time().Told();
+  ++sums.judged;
+  ReadInTheEnd(world, *master);
+  return JudgeFailover(world, Promise::Kept::kFenced, sums);
 }
 
 }  // namespace sluice::cluster

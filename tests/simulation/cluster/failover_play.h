@@ -1,6 +1,10 @@
-// A play of a master, its replica and one failover: the master is killed, stands still, or is cut
-// off from the replica, which is then promoted (REPLICAOF NO ONE); later the old master is back,
-// and follows. Clients ask both all the time. Judged: no lock has two owners, and tokens grow.
+// Plays of a master, its replica and failovers. In one there is a single failover: the master is
+// killed, stands still, or is cut off from the replica, which is then promoted (REPLICAOF NO ONE);
+// later the old master is back, and follows. In the other three Sentinels decide, again and again,
+// and everything happens to everybody. Clients ask both servers all the time.
+//
+// Judged: no lock has two owners, and tokens grow; where grants wait for the replica no answered
+// write under a token (FENCED) is lost, and none is let through behind one of a newer token.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +20,18 @@ struct FailoverKind {
 };
 
 struct FailoverSums {
+  size_t plays = 0;
+  size_t judged = 0;  // of them those of which anything is promised
   size_t grants = 0;
-  size_t after = 0;  // of them those by the server that was promoted
+  size_t after = 0;   // of them those by the server that was promoted
+  size_t fenced = 0;  // writes under tokens that were answered
+  int promotions = 0;
 };
 
 // What the judge has found; null: nothing is wrong.
 std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
                                         FailoverSums& sums);
+// Grants wait for all replicas: for the one that there is.
+std::optional<std::string> PlaySentinelFailovers(uint64_t seed, FailoverSums& sums);
 
 }  // namespace sluice::cluster

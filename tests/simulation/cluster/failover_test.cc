@@ -14,6 +14,7 @@ namespace sluice::cluster {
 namespace {
 
 constexpr uint64_t kFailoverSeeds = 200;
+constexpr uint64_t kSentinelSeeds = 60;
 
 TEST(Failover, GrantsNoLockTwiceWhereAllReplicasKeepGrants) {
   FailoverSums sums;
@@ -22,10 +23,22 @@ TEST(Failover, GrantsNoLockTwiceWhereAllReplicasKeepGrants) {
     EXPECT_EQ(complaint.value_or(""), "");
   });
   EXPECT_GT(sums.grants, 0U);
+  EXPECT_GT(sums.fenced, 0U);
   EXPECT_GT(sums.after, 0U) << "the one that was promoted goes on, once the other follows";
 }
 
-// Who is promoted holds names back where a grant may be missing.
+TEST(Failover, GrantsNoLockTwiceWhereSentinelsDecideAgainAndAgain) {
+  FailoverSums sums;
+  RunSeeds(kSentinelSeeds, [&](uint64_t seed) {
+    const auto complaint = PlaySentinelFailovers(seed, sums);
+    EXPECT_EQ(complaint.value_or(""), "");
+  });
+  EXPECT_GT(sums.grants, 0U);
+  EXPECT_GT(sums.fenced, 0U);
+  if (sums.plays >= kSentinelSeeds) EXPECT_GT(sums.promotions, 0);
+}
+
+// Who is promoted holds names back where a grant may be missing, for as long as it knows of.
 TEST(Failover, GrantsNoLockTwiceWhereTheMasterIsDead) {
   FailoverSums sums;
   RunSeeds(kFailoverSeeds, [&](uint64_t seed) {
@@ -33,6 +46,7 @@ TEST(Failover, GrantsNoLockTwiceWhereTheMasterIsDead) {
     EXPECT_EQ(complaint.value_or(""), "");
   });
   EXPECT_GT(sums.after, 0U);
+  EXPECT_GT(sums.judged, sums.plays / 2);
 }
 
 // A checker that finds nothing proves nothing. A master that comes back beside the new one may give

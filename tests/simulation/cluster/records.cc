@@ -153,11 +153,15 @@ bool IsNotRead(const std::vector<RegisterOperation>& history, const RegisterOper
   });
 }
 
-Complaint JudgeValues(const Records& records) {
+Complaint JudgeRegisters(const Records& records) {
   for (const auto& [key, operations] : records.registers) {
     const auto judge = [](const std::vector<RegisterOperation>& one) { return JudgeRegister(one); };
     if (judge(operations)) return Report<RegisterOperation>(key, operations, judge, IsNotRead);
   }
+  return std::nullopt;
+}
+
+Complaint JudgeCounters(const Records& records) {
   for (const auto& [key, operations] : records.counters) {
     const auto judge = [](const std::vector<CounterOperation>& one) { return JudgeCounter(one); };
     if (judge(operations))
@@ -207,8 +211,10 @@ std::optional<std::string> Judge(const Records& records, const Promise& promise)
   if (Complaint complaint = JudgeTokens(records)) return complaint;
   if (promise.kept == Promise::Kept::kTokens) return std::nullopt;
   if (Complaint complaint = JudgeLocks(records, promise)) return complaint;
-  if (promise.kept != Promise::Kept::kAll) return std::nullopt;
-  if (Complaint complaint = JudgeValues(records)) return complaint;
+  if (promise.kept == Promise::Kept::kGrants) return std::nullopt;
+  if (Complaint complaint = JudgeCounters(records)) return complaint;
+  if (promise.kept == Promise::Kept::kFenced) return std::nullopt;
+  if (Complaint complaint = JudgeRegisters(records)) return complaint;
   return JudgeLimits(records, promise);
 }
 

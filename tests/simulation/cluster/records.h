@@ -43,8 +43,9 @@ struct Promise {
   // How much of what was answered is kept over the end of a server.
   enum class Kept : uint8_t {
     kAll,
-    kGrants,  // of locks with tokens: values may be lost, and releases, so that refusals prove
-              // nothing
+    kFenced,  // grants of locks with tokens, and what was written under these: other values may be
+              // lost, and releases, so that refusals prove nothing
+    kGrants,  // the grants alone
     kTokens,  // not even those; but no token is given twice, or behind a larger one
   };
   Kept kept = Kept::kAll;
