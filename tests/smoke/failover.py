@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Locks while their master is killed, stopped and cut off under fifty clients, with three stock redis-sentinels.
 
-  failover.py [--server program] [--kills 4] [test ...]      --kills 500: as long as a campaign
+  failover.py [--server program] [--kills number] [test ...]      --kills 500: as long as a campaign
 
 Each client judges by its own clock and answers: it has held a lock from the answer of its grant until it gave it back,
 or until its lease, counted from its call, was over. Two clients that held one lock at the same time are a double grant.
-Where all replicas acknowledge grants (lock-min-replicas) there is none, and tokens grow. Where grants wait for none,
-every double grant is one of a split: the master before lived on, and could not be told.
+Where all replicas acknowledge grants (lock-min-replicas) there is none, and tokens grow. Where grants wait for none, or
+for some of the replicas, every double grant is one of a split: the master before lived on, and could not be told.
 """
 import pathlib
 import random
@@ -22,7 +22,7 @@ from sentinels import Group, cut_off, kill, pause  # noqa: E402
 from server import first_seed  # noqa: E402
 from smoke import Chosen, run_tests, until  # noqa: E402
 
-KILLS = 4
+KILLS = None  # in each column; None: so many as its test says
 CLIENTS = 50
 LOCKS = 6
 LEASE_MS = 1500
@@ -155,19 +155,25 @@ class Harm:
     end: float = 0.0  # all have their roles again
 
 
-def harm_all(group, watcher, kinds):
+def granted(watcher, port=None):
+    return sum(port in (None, hold.port) for owner in watcher.owners for hold in owner.holds)
+
+
+def harm_all(group, watcher, kinds, kills, lasts_until_granted):
     chance = random.Random(first_seed())
     harms = []
-    for number in range(KILLS):
+    for number in range(KILLS or kills):
         until(lambda: group.is_settled() and group.leader() is watcher.leader, "all are well")
-        had = sum(len(owner.holds) for owner in watcher.owners)
-        until(lambda: sum(len(owner.holds) for owner in watcher.owners) > had + 2 * CLIENTS,  # noqa: B023
-              "locks are granted")
+        had = granted(watcher)
+        until(lambda: granted(watcher) > had + CLIENTS // 2, "locks are granted")  # noqa: B023
         leader = group.leader()
         kind = kinds[number] if number < len(kinds) else chance.choice(kinds)
         harms.append(Harm(kind.__name__, leader.port, time.monotonic()))
         mend = kind(leader)
-        group.failed_over(leader)
+        promoted = group.failed_over(leader)
+        if lasts_until_granted:
+            had = granted(watcher, promoted.port)
+            until(lambda: granted(watcher, promoted.port) > had + LOCKS, "the new one grants")  # noqa: B023
         time.sleep(chance.uniform(0, 0.5))
         mend()
         group.settle()
@@ -177,11 +183,29 @@ def harm_all(group, watcher, kinds):
     return harms
 
 
-def play(members, options, kinds):
+def split(group):
+    """Cuts the master off together with one replica, which is told to follow it past the proxy: so it has a replica on
+    its side."""
+    def harm(leader):
+        beside = group.followers(leader)[0]
+        beside.ask("REPLICAOF", "127.0.0.1", leader.server.port)
+        beside.proxy.cut()
+        until(lambda: beside.info().get(b"master_link_status") == b"up", "it follows past the proxy")
+        leader.proxy.cut()
+
+        def mend():
+            leader.proxy.mend()
+            beside.proxy.mend()
+        return mend
+    harm.__name__ = "split"
+    return harm
+
+
+def play(members, options, kinds_of, kills, lasts_until_granted=False):
     with Group(*[Chosen.program] * members, options=("--appendonly", "yes", *options)) as group:
         watcher = Watcher(group)
         try:
-            harms = harm_all(group, watcher, kinds)
+            harms = harm_all(group, watcher, kinds_of(group), kills, lasts_until_granted)
         finally:
             holds = watcher.end()
         print(f"  {len(holds)} grants in {len(harms)} failovers", flush=True)
@@ -190,21 +214,34 @@ def play(members, options, kinds):
 
 # --- the columns of the table in docs/locks-and-limits.md
 
-def test_where_all_replicas_acknowledge_no_lock_is_granted_twice():
-    holds, _ = play(2, ("--lock-min-replicas", "1"), [kill, pause, cut_off])
-    assert not double_grants(holds), double_grants(holds)[:3]
-    assert not tokens_out_of_order(holds), tokens_out_of_order(holds)[:3]
-
-
-def test_where_grants_wait_for_none_a_double_grant_is_one_of_a_split():
-    holds, harms = play(3, (), [kill, cut_off])
+def check_splits(holds, harms, kind):
+    """There are double grants, and each has one that the master of a split gave, behind its cut or just before."""
     doubles = double_grants(holds)
-    splits = [harm for harm in harms if harm.kind == "cut_off"]
+    splits = [harm for harm in harms if harm.kind == kind]
     for one, other in doubles:
         told = [harm for harm in splits for hold in (one, other)
                 if harm.port == hold.port and harm.begin - UNDER_WAY_S < hold.granted < harm.end]
         assert told, (one, other, harms)
     print(f"  {len(doubles)} double grants in {len(splits)} splits")
+    assert doubles, "two masters granted at the same time: nobody has looked"
+
+
+def test_where_all_replicas_acknowledge_no_lock_is_granted_twice():
+    holds, _ = play(2, ("--lock-min-replicas", "1"), lambda _: [kill, pause, cut_off], kills=3)
+    assert not double_grants(holds), double_grants(holds)[:3]
+    assert not tokens_out_of_order(holds), tokens_out_of_order(holds)[:3]
+
+
+def test_where_some_acknowledge_a_double_grant_is_one_of_a_split_with_them():
+    # Of four, so that each side of a split has a master and a replica.
+    holds, harms = play(4, ("--lock-min-replicas", "1"), lambda group: [split(group), kill, cut_off], kills=1,
+                        lasts_until_granted=True)
+    check_splits(holds, harms, "split")
+
+
+def test_where_grants_wait_for_none_a_double_grant_is_one_of_a_split():
+    holds, harms = play(3, (), lambda _: [cut_off, kill], kills=1, lasts_until_granted=True)
+    check_splits(holds, harms, "cut_off")
 
 
 if __name__ == "__main__":
