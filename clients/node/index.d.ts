@@ -89,9 +89,10 @@ export type Algorithm = "window" | "rolling" | "sliding" | "log" | "gcra" | "lea
 export interface NumericLimit { algorithm: Algorithm; max: number; period: number; burst?: number; }
 /** Windows of a time zone's calendar. starts: the hour of a day, the day of a week (1: Monday) or of a month. */
 export interface CalendarLimit {
-  algorithm: "calendar" | "CALENDAR"; max: number; unit: "minute" | "hour" | "day" | "week" | "month"; zone?: string;
+  algorithm: "calendar" | "CALENDAR"; max: number; unit: CalendarUnit | Uppercase<CalendarUnit>; zone?: string;
   starts?: number; period?: undefined;
 }
+export type CalendarUnit = "minute" | "hour" | "day" | "week" | "month";
 export type Limit = ((NumericLimit | CalendarLimit) & { policy?: undefined }) | { policy: string };
 
 export interface Verdict {
@@ -143,7 +144,8 @@ export declare class LimitClient {
   refund(key: string | Buffer, units?: number, options?: Pick<TakeOptions, "id" | "idFor">): Promise<number | null>;
   info(key: string | Buffer): Promise<LimitInfo | null>;
   setPolicy(name: string, limit: NumericLimit): Promise<void>;
-  getPolicy(name: string): Promise<{ algorithm: string; max: number; period: number; burst: number } | null>;
+  getPolicy(name: string): Promise<{ algorithm: string; max: number; period: number; burst: number }
+    | { algorithm: "CALENDAR"; max: number; unit: Uppercase<CalendarUnit>; zone: string; starts: number } | null>;
   deletePolicy(name: string): Promise<boolean>;
   policies(): Promise<string[]>;
 }

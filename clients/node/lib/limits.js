@@ -8,12 +8,16 @@ const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY", "CAL
 const VERDICT = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"];
 const INFO = ["algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms"];
 const POLICY = ["algorithm", "max", "period_ms", "burst"];
+const CALENDAR_POLICY = [...POLICY, "unit", "zone", "starts"];
 
 function algorithmWord({ algorithm }) {
   const word = String(algorithm).toUpperCase();
   if (!ALGORITHMS.includes(word)) throw new TypeError(`no algorithm: ${algorithm}; there are ${ALGORITHMS.join(", ")}`);
   return word;
 }
+
+/** An array that has more than the four of other policies, whether as pairs or not. */
+const isCalendar = (reply) => Array.isArray(reply) && (reply.length === 7 || reply.length === 14);
 
 function calendarWords({ max, unit, zone, starts }) {
   const words = ["CALENDAR", max, String(unit).toUpperCase()];
@@ -27,6 +31,14 @@ function limitWords(limit) {
   if (algorithmWord(limit) === "CALENDAR") return calendarWords(limit);
   const words = [algorithmWord(limit), limit.max, limit.period];
   return limit.burst === undefined ? words : [...words, "BURST", limit.burst];
+}
+
+/** A limit in the words of LIMIT.ALL. */
+function wordsOfSeveral(limit) {
+  if (limit.policy !== undefined) return ["POLICY", limit.policy];
+  const word = algorithmWord(limit);
+  if (word === "CALENDAR") throw new TypeError("a calendar among several limits needs a policy");
+  return [word, limit.max, limit.period, limit.burst ?? 0];
 }
 
 /** Asking again safely: with the same id the same verdict, and nothing more is taken. */
@@ -76,8 +88,7 @@ class LimitClient {
 
   /** Takes from all of them or from none: [{ key, limit, cost }]. options: id and idFor, as of take. */
   async takeAll(requests, options = {}) {
-    const words = requests.flatMap(({ limit, cost = 1 }) => (limit.policy === undefined
-      ? [algorithmWord(limit), limit.max, limit.period, limit.burst ?? 0, cost] : ["POLICY", limit.policy, cost]));
+    const words = requests.flatMap(({ limit, cost = 1 }) => [...wordsOfSeveral(limit), cost]);
     const keys = requests.map(({ key }) => this.#full(key));
     const reply = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words, ...nameWords(options));
     if (!Array.isArray(reply)) throw new UnexpectedReplyError("LIMIT.ALL", reply);
@@ -107,8 +118,13 @@ class LimitClient {
 
   /** The limit of that name, or null. */
   async getPolicy(name) {
-    const { algorithm, ...values } = named(await this.#client.send("LIMIT.POLICY", "GET", name), POLICY);
+    const reply = await this.#client.send("LIMIT.POLICY", "GET", name);
+    const { algorithm, ...values } = named(reply, isCalendar(reply) ? CALENDAR_POLICY : POLICY);
     if (algorithm === undefined) return null;
+    if (String(algorithm) === "CALENDAR") {
+      return { algorithm: "CALENDAR", max: Number(values.max), unit: String(values.unit), zone: String(values.zone),
+        starts: Number(values.starts) };
+    }
     return { algorithm: String(algorithm), max: Number(values.max), period: Number(values.period_ms),
       burst: Number(values.burst) };
   }

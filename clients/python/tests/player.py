@@ -63,6 +63,8 @@ def seconds(options):
 def limit_of(limit):
     if "policy" in limit:
         return sluice.Policy(limit["policy"])
+    if limit["algorithm"] == "calendar":
+        return sluice.Calendar(limit["max"], limit["unit"], limit.get("zone"), limit.get("starts"))
     return sluice.Limit(limit["algorithm"], limit["max"], limit["period"] / 1000, limit.get("burst"))
 
 
@@ -80,6 +82,8 @@ def plain(value):
         return {"allowed": value.allowed, "remaining": [verdict.remaining for verdict in value.verdicts]}
     if isinstance(value, sluice.LimitInfo):
         return {**value._asdict(), "period": milliseconds(value.period), "reset_at": milliseconds(value.reset_at)}
+    if isinstance(value, sluice.Calendar):
+        return {"algorithm": value.algorithm, "max": value.max, "unit": value.unit, "zone": value.zone, "starts": value.starts}
     if isinstance(value, sluice.Limit):
         return {"algorithm": value.algorithm, "max": value.max, "period": milliseconds(value.period), "burst": value.burst}
     return value.decode() if isinstance(value, bytes) else value

@@ -40,6 +40,10 @@ class Player
   def self.limit(limit)
     return Sluice::Policy.new(limit["policy"]) if limit["policy"]
 
+    if limit["algorithm"] == "calendar"
+      return Sluice::Calendar.new(limit["max"], limit["unit"], zone: limit["zone"], starts: limit["starts"])
+    end
+
     Sluice::Limit.new(limit["algorithm"], limit["max"], limit["period"] / 1000.0, burst: limit["burst"])
   end
 
@@ -54,6 +58,9 @@ class Player
       { "allowed" => value.allowed?, "remaining" => value.verdicts.map(&:remaining) }
     when Sluice::LimitInfo
       { **value.to_h.transform_keys(&:to_s), "period" => ms[value.period], "reset_at" => ms[value.reset_at] }
+    when Sluice::Calendar
+      { "algorithm" => value.algorithm, "max" => value.max, "unit" => value.unit, "zone" => value.zone,
+        "starts" => value.starts }
     when Sluice::Limit
       { "algorithm" => value.algorithm, "max" => value.max, "period" => ms[value.period], "burst" => value.burst }
     else value

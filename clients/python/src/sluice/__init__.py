@@ -23,15 +23,15 @@ from .faults import Fault, Faults
 from .journal import Journal, JournalMismatch, Request
 from .lease import LockLost, LockNotGranted, LockOptions, UnexpectedReply
 from .library import LibraryNotFound
-from .limits import Limit, LimitClient, LimitExceeded, LimitInfo, Policy, Take, Verdict, Verdicts
+from .limits import Calendar, Limit, LimitClient, LimitExceeded, LimitInfo, Policy, Take, Verdict, Verdicts
 from .locks import Lock, LockClient
 from .server import Server, ServerError, Space, SpaceInfo
 from .wire import ConnectionLost, Reply, ReplyError
 
 __version__ = "0.1.0"
 
-__all__ = ["BinaryNotFound", "Client", "Clock", "ConnectionLost", "Database", "DatabaseError", "DatabaseLock", "Double",
-           "Fault", "Faults", "Journal", "JournalMismatch", "LibraryNotFound", "Limit", "LimitClient", "LimitExceeded",
-           "LimitInfo", "Lock", "LockClient", "LockLost", "LockNotGranted", "LockOptions", "Policy", "Reply",
-           "ReplyError", "Request", "Server", "ServerError", "Space", "SpaceInfo", "Take", "Ticket", "UnexpectedReply",
-           "Verdict", "Verdicts"]
+__all__ = ["BinaryNotFound", "Calendar", "Client", "Clock", "ConnectionLost", "Database", "DatabaseError",
+           "DatabaseLock", "Double", "Fault", "Faults", "Journal", "JournalMismatch", "LibraryNotFound", "Limit",
+           "LimitClient", "LimitExceeded", "LimitInfo", "Lock", "LockClient", "LockLost", "LockNotGranted",
+           "LockOptions", "Policy", "Reply", "ReplyError", "Request", "Server", "ServerError", "Space", "SpaceInfo",
+           "Take", "Ticket", "UnexpectedReply", "Verdict", "Verdicts"]

@@ -25,7 +25,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ALGORITHMS = ("WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY")
 VERDICT = ("allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms")
 INFO = ("algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms")
-POLICY = ("algorithm", "max", "period_ms", "burst")
+POLICY = ("algorithm", "max", "period_ms", "burst", "unit", "zone", "starts")
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,27 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Calendar:
+    """`max` in each minute, hour, day, week or month by the clocks of a time zone (UTC). starts: the hour of a day, the
+    day of a week (1: Monday) or of a month."""
+    max: int
+    unit: str
+    zone: Optional[str] = None
+    starts: Optional[int] = None
+    algorithm = "CALENDAR"
+    period = None  # no window is as long as the next
+
+    def words(self) -> List[Word]:
+        words: List[Word] = [self.algorithm, self.max, self.unit.upper()]
+        if self.zone is not None:
+            words += ["ZONE", self.zone]
+        return words if self.starts is None else [*words, "STARTS", self.starts]
+
+    def words_of_several(self, cost: int) -> List[Word]:
+        raise ValueError("a calendar among several limits needs a policy")
+
+
+@dataclass(frozen=True)
 class Policy:
     """A limit by its name in the server, changeable in one place."""
     name: str
@@ -102,7 +123,7 @@ class Policy:
         return ["POLICY", self.name, cost]
 
 
-AnyLimit = Union[Limit, Policy]
+AnyLimit = Union[Limit, Calendar, Policy]
 
 
 class LimitInfo(NamedTuple):
@@ -155,10 +176,12 @@ def info_of(reply: Reply) -> Optional[LimitInfo]:
                      whole["used"], whole["remaining"], whole["reset_at_ms"] / 1000)
 
 
-def policy_of(reply: Reply) -> Optional[Limit]:
+def policy_of(reply: Reply) -> Union[Limit, Calendar, None]:
     if not reply:
         return None
     values = named(reply, POLICY)
+    if "unit" in values:
+        return Calendar(int(values["max"]), text(values["unit"]), text(values["zone"]), int(values["starts"]))
     return Limit(text(values["algorithm"]), int(values["max"]), int(values["period_ms"]) / 1000, int(values["burst"]))
 
 
@@ -195,10 +218,10 @@ class Requests:
     def info(self, key: Name) -> Steps[Optional[LimitInfo]]:
         return info_of((yield ["LIMIT.INFO", self.full(key)]))
 
-    def set_policy(self, name: str, limit: Limit) -> Steps[None]:
+    def set_policy(self, name: str, limit: Union[Limit, Calendar]) -> Steps[None]:
         yield ["LIMIT.POLICY", "SET", name, *limit.words()]
 
-    def get_policy(self, name: str) -> Steps[Optional[Limit]]:
+    def get_policy(self, name: str) -> Steps[Union[Limit, Calendar, None]]:
         return policy_of((yield ["LIMIT.POLICY", "GET", name]))
 
     def delete_policy(self, name: str) -> Steps[bool]:
@@ -243,11 +266,11 @@ class LimitClient:
         """What is known of a limit; None when it is whole."""
         return self._client.run(self._requests.info(key))
 
-    def set_policy(self, name: str, limit: Limit) -> None:
+    def set_policy(self, name: str, limit: Union[Limit, Calendar]) -> None:
         """A limit by a name: take(key, Policy(name))."""
         self._client.run(self._requests.set_policy(name, limit))
 
-    def get_policy(self, name: str) -> Optional[Limit]:
+    def get_policy(self, name: str) -> Union[Limit, Calendar, None]:
         """The limit of that name."""
         return self._client.run(self._requests.get_policy(name))
 

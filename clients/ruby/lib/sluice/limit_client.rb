@@ -33,6 +33,35 @@ module Sluice
     end
   end
 
+  # `max` in each minute, hour, day, week or month by the clocks of a time zone (UTC). starts: the hour of a day, the day
+  # of a week (1: Monday) or of a month.
+  class Calendar
+    attr_reader :max, :unit, :zone, :starts
+
+    def initialize(max, unit, zone: nil, starts: nil)
+      @max = max
+      @unit = unit.to_s.upcase
+      @zone = zone
+      @starts = starts
+    end
+
+    def algorithm
+      "CALENDAR"
+    end
+
+    def period
+      nil # no window is as long as the next
+    end
+
+    def words
+      [algorithm, max, unit, *(["ZONE", zone] if zone), *(["STARTS", starts] if starts)]
+    end
+
+    def words_of_several(_cost)
+      raise ArgumentError, "a calendar among several limits needs a policy"
+    end
+  end
+
   # A limit by its name in the server, changeable in one place.
   Policy = Struct.new(:name) do
     def period
@@ -146,7 +175,9 @@ module Sluice
 
     # The limit of that name, or nil.
     def get_policy(name) # rubocop:disable Naming/AccessorMethodName
-      algorithm, max, period_ms, burst = @connections.call("LIMIT.POLICY", "GET", name)
+      algorithm, max, period_ms, burst, unit, zone, starts = @connections.call("LIMIT.POLICY", "GET", name)
+      return Calendar.new(max, unit, zone: zone, starts: starts) if unit
+
       algorithm && Limit.new(algorithm, max, period_ms / 1000.0, burst: burst)
     end
 

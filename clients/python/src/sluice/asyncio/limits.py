@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, List, Optional, Sequence, TypeVar
+from typing import Any, Callable, List, Optional, Sequence, TypeVar, Union
 
 from ..calls import Key, key_maker
-from ..limits import AnyLimit, Limit, LimitExceeded, LimitInfo, Requests, Take, Verdict, Verdicts, verdict_of
+from ..limits import AnyLimit, Calendar, Limit, LimitExceeded, LimitInfo, Requests, Take, Verdict, Verdicts, verdict_of
 from ..redis_py import AsyncClient
 from ..wire import Name, Reply
 
@@ -48,11 +48,11 @@ class LimitClient:
         """What is known of a limit; None when it is whole."""
         return await self._client.run(self._requests.info(key))
 
-    async def set_policy(self, name: str, limit: Limit) -> None:
+    async def set_policy(self, name: str, limit: Union[Limit, Calendar]) -> None:
         """A limit by a name: take(key, Policy(name))."""
         await self._client.run(self._requests.set_policy(name, limit))
 
-    async def get_policy(self, name: str) -> Optional[Limit]:
+    async def get_policy(self, name: str) -> Union[Limit, Calendar, None]:
         """The limit of that name."""
         return await self._client.run(self._requests.get_policy(name))
 
