@@ -54,6 +54,7 @@ std::span<const CommandFamily> AllFamilies() {
       LimitViewsFamily(),
       ListItemsFamily(),
       ListMovesFamily(),
+      ListMovesManyFamily(),
       ListWaitsFamily(),
       ListsFamily(),
       RequestRememberFamily(),

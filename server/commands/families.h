@@ -55,6 +55,7 @@ CommandFamily LimitPoliciesFamily();
 CommandFamily LimitViewsFamily();
 CommandFamily ListItemsFamily();
 CommandFamily ListMovesFamily();
+CommandFamily ListMovesManyFamily();
 CommandFamily ListWaitsFamily();
 CommandFamily ListsFamily();
 CommandFamily RequestRememberFamily();

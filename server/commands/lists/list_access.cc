@@ -11,12 +11,6 @@
 #include "server/config/debug_settings.h"
 
 namespace sluice {
-namespace {
-
-std::string_view PushEvent(ListEnd end) { return end == ListEnd::kFront ? "lpush" : "rpush"; }
-std::string_view PopEvent(ListEnd end) { return end == ListEnd::kFront ? "lpop" : "rpop"; }
-
-}  // namespace
 
 ListLimits LimitsOf(const Parts& parts) {
   ListLimits limits = ListLimits::Of(parts.Get<Config>().settings().list_max_listpack_size);

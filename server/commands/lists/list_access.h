@@ -39,6 +39,12 @@ constexpr std::string_view EndWord(ListEnd end) {
   return end == ListEnd::kFront ? "LEFT" : "RIGHT";
 }
 constexpr std::string_view PopWord(ListEnd end) { return end == ListEnd::kFront ? "LPOP" : "RPOP"; }
+constexpr std::string_view PushEvent(ListEnd end) {
+  return end == ListEnd::kFront ? "lpush" : "rpush";
+}
+constexpr std::string_view PopEvent(ListEnd end) {
+  return end == ListEnd::kFront ? "lpop" : "rpop";
+}
 
 // LMOVE's work: the element at one end of a list goes to one end of another or of the same.
 struct ListMove {
