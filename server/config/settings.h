@@ -212,6 +212,7 @@ struct Settings {
   bool latency_tracking = true;
   int64_t slowlog_log_slower_than = 10'000;  // µs; -1: nothing is logged
   int64_t slowlog_max_len = 128;
+  int64_t slowlog_max_argc = 32;
   int64_t latency_monitor_threshold = 0;  // ms; 0: nothing is monitored
   std::vector<double> latency_tracking_percentiles = {50, 99, 99.9};
   std::vector<std::string> metrics_prefixes;  // of names of locks, all different

@@ -70,9 +70,10 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
        [](Assembly& all) { all.replicas.NoteGood(); }},
       {{"lock-min-replicas", "replicas-required"},
        [](Assembly& all) { all.grant_promise.Configure(); }},
-      {{"slowlog-max-len"},
+      {{"slowlog-max-len", "slowlog-max-argc"},
        [](Assembly& all) {
          all.slow_log.set_entries_max(static_cast<size_t>(all.settings().slowlog_max_len));
+         all.slow_log.set_args_max(static_cast<size_t>(all.settings().slowlog_max_argc));
        }},
   };
   return kAll;

@@ -6,6 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "server/config/config.h"
+#include "server/core/turn_clock.h"
 #include "server/dispatch/command_table.h"
 #include "server/figures/sections.h"
 #include "server/observe/command_counts.h"
@@ -115,13 +116,15 @@ constexpr Figure kErrorFigures[] = {
 
 // --- databases
 
-// Databases with keys alone. No average is kept: Redis samples it, and shows 0 until it has.
+// Databases with keys alone.
 void WriteDatabaseLines(From from, InfoText& text) {
   Keyspace& keyspace = from.Get<Keyspace>();
+  const Now now = from.Get<TurnClock>().now();
   for (int i = 0; i < keyspace.databases(); ++i) {
     if (!keyspace.made(i) || keyspace.db(i).size() == 0) continue;
-    text.Field(Concat("db", i), "keys=", keyspace.db(i).size(),
-               ",expires=", keyspace.db(i).volatile_size(), ",avg_ttl=0");
+    const Database& db = keyspace.db(i);
+    text.Field(Concat("db", i), "keys=", db.size(), ",expires=", db.volatile_size(),
+               ",avg_ttl=", db.MeanTtlMs(now), ",subexpiry=", db.timed_values());
   }
 }
 
@@ -138,8 +141,8 @@ void WriteByDatabase(From from, MetricText& text) {
 
 constexpr Figure kKeyspaceFigures[] = {
     {"db*", "",
-     "of each database with keys: `keys`, `expires` (keys with a deadline), `avg_ttl` (0: none is "
-     "kept)",
+     "of each database with keys: `keys`, `expires` (keys with a deadline), `avg_ttl` (ms that "
+     "these have left on average), `subexpiry` (hashes with fields that end)",
      WriteDatabaseLines,
      Gauge("redis_db_keys", "Keys of a database.", WriteByDatabase<&Database::size>)},
     {.metric = Gauge("redis_db_keys_expiring", "Of them those with a deadline.",

@@ -10,8 +10,7 @@
 namespace sluice {
 namespace {
 
-// Redis's SLOWLOG_ENTRY_MAX_ARGC and SLOWLOG_ENTRY_MAX_STRING.
-constexpr size_t kArgumentsMax = 32;
+// Redis's SLOWLOG_ENTRY_MAX_STRING.
 constexpr size_t kArgumentBytesMax = 128;
 
 constexpr std::string_view kNobody = "?:0";
@@ -23,12 +22,12 @@ std::string Cut(std::string_view argument) {
                 " more bytes)");
 }
 
-// At most 32 elements: of more arguments the first 31, and how many more there were.
-std::vector<std::string> Kept(Args args, std::span<const size_t> secret) {
-  const bool too_many = args.size() > kArgumentsMax;
-  const size_t shown = too_many ? kArgumentsMax - 1 : args.size();
+// At most `most` elements: of more arguments one fewer, and how many more there were.
+std::vector<std::string> Kept(Args args, std::span<const size_t> secret, size_t most) {
+  const bool too_many = args.size() > most;
+  const size_t shown = too_many ? most - 1 : args.size();
   std::vector<std::string> kept;
-  kept.reserve(std::min(args.size(), kArgumentsMax));
+  kept.reserve(std::min(args.size(), most));
   for (size_t i = 0; i < shown; ++i) {
     const bool hidden = std::ranges::find(secret, i) != secret.end();
     kept.push_back(hidden ? "(redacted)" : Cut(args[i]));
@@ -43,7 +42,8 @@ void SlowLog::Add(const Client& client, Args args, std::span<const size_t> secre
                   int64_t micros) {
   Push({.unix_s = unix_s,
         .micros = micros,
-        .args = Kept(args, secret),
+        .args = Kept(args, secret, args_max_),
+        .args_given = args.size(),
         .address = std::string(client.address.empty() ? kNobody : client.address),
         .client_name = std::string(client.name)});
 }

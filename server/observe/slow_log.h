@@ -1,6 +1,6 @@
 // SlowLog: what SLOWLOG shows. An entry is a command that took at least slowlog-log-slower-than,
-// with its arguments cut as Redis cuts them, so that its memory is bounded; the newest
-// slowlog-max-len are kept. CommandTimer measures and decides.
+// with its arguments cut as Redis cuts them, to slowlog-max-argc, so that its memory is bounded;
+// the newest slowlog-max-len are kept. CommandTimer measures and decides.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct SlowEntry {
   int64_t unix_s = 0;
   int64_t micros = 0;
   std::vector<std::string> args;
-  std::string address;  // "?:0" where no client stands behind it
+  size_t args_given = 0;  // before they were cut
+  std::string address;    // "?:0" where no client stands behind it
   std::string client_name;
 };
 
@@ -30,13 +31,14 @@ class SlowLog {
     std::string_view address;  // empty: no client stands behind it
     std::string_view name;
   };
-  // `secret`: indexes of arguments that no client may see. Copies what it keeps, at most 32
-  // arguments.
+  // `secret`: indexes of arguments that no client may see. Copies what it keeps.
   void Add(const Client& client, Args args, std::span<const size_t> secret, int64_t unix_s,
            int64_t micros);
 
   // The oldest entries go first; ids go on growing, also while nothing may be kept.
   void set_entries_max(size_t count);
+  // An entry keeps so many; if there are more, the last one kept says how many. Requires: above 1.
+  void set_args_max(size_t count) { args_max_ = count; }
   void Clear() {
     entries_.clear();
     bytes_ = 0;
@@ -51,6 +53,7 @@ class SlowLog {
 
   LazyDeque<SlowEntry> entries_;
   size_t entries_max_ = 0;
+  size_t args_max_ = 32;
   size_t bytes_ = 0;  // BytesOf of all entries
   int64_t next_id_ = 0;
 };

@@ -99,6 +99,25 @@ size_t Database::size() const { return table_.size(); }
 
 size_t Database::volatile_size() const { return volatile_; }
 
+int64_t Database::MeanTtlMs(const Now& now) const {
+  constexpr size_t kSampleMin = 2'000;
+  constexpr size_t kPage = 100;
+  if (volatile_ == 0) return 0;
+  __int128 sum_ms = 0;
+  int64_t count = 0;
+  size_t seen = 0;
+  uint64_t cursor = 0;
+  do {
+    cursor = Scan(cursor, kPage, [&](const Entry& entry) {
+      ++seen;
+      if (!entry.is_volatile()) return;
+      sum_ms += std::max<int64_t>(entry.deadline().LeftMs(now), 0);
+      ++count;
+    });
+  } while (cursor != 0 && seen < kSampleMin);
+  return count == 0 ? 0 : static_cast<int64_t>(sum_ms / count);
+}
+
 void Database::ForEach(absl::FunctionRef<void(const Entry&)> visit) const {
   table_.ForEach([visit](Entry& entry) { visit(entry); });
 }
@@ -429,6 +448,7 @@ void Database::AssignInPlace(Entry& entry, std::string_view text) {
 
 Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
                            bool is_absolute) {
+  timed_values_ = timed_values_ + payload.may_end - entry.has(Entry::kMayEnd);
   if (!entry.outside() && payload.form != Form::kOutside &&
       entry.HasLayout(is_volatile, is_absolute, payload.bytes.size())) [[likely]] {
     entry.Store(payload);

@@ -144,7 +144,11 @@ class Database {
   }
   // Keys, those included that are past their deadline and not removed yet.
   size_t size() const;
-  size_t volatile_size() const;                                // keys with a deadline
+  size_t volatile_size() const;                          // keys with a deadline
+  size_t timed_values() const { return timed_values_; }  // keys whose value ends in parts
+  // How long keys with a deadline have left on average, ms: of all, or, where there are more than
+  // some thousand keys, of as many, which are a fair sample: their order is that of keyed hashes.
+  int64_t MeanTtlMs(const Now& now) const;
   size_t table_bytes() const { return table_.table_bytes(); }  // by walking its segments
   // So many keys are about to be put into it, which is empty: see SegmentTableOf.
   void Expect(size_t keys) { table_.Expect(keys); }
@@ -357,6 +361,7 @@ class Database {
   const uint8_t id_;  // what its entries carry; stays when SWAPDB changes the index
   int index_;
   size_t volatile_ = 0;
+  size_t timed_values_ = 0;  // entries with Entry::kMayEnd
   size_t absolute_ = 0;
   // Volatile and not linked: its timer fired when nothing might be removed (or, for a moment, it is
   // about to be armed).

@@ -104,6 +104,7 @@ void Database::SetValueTimer(Entry& entry) {
   if (timer == nullptr) return;
   timer->holder.Set(&entry, 0);
   const int64_t due_ms = value.NextDueMs(state_.now);
+  timed_values_ = timed_values_ + (due_ms != Value::kNever) - entry.has(Entry::kMayEnd);
   entry.Set(Entry::kMayEnd, due_ms != Value::kNever);
   // Four cases: set or not, and due or not. values_timed counts what is linked, for the audit.
   if (timer->node.linked()) {
@@ -160,6 +161,7 @@ void Database::Adopt(Entry& entry, uint64_t hash) {
   table_.Insert(entry, hash);
   if (slot_keys_) [[unlikely]]
     slot_keys_->Insert(entry, hash);
+  timed_values_ += entry.has(Entry::kMayEnd);
   if (!entry.is_volatile()) return;
   ++volatile_;
   absolute_ += entry.absolute() ? 1 : 0;
@@ -178,6 +180,7 @@ void Database::Release(Entry& entry, uint64_t hash) {
   table_.Erase(entry, hash);
   if (slot_keys_) [[unlikely]]
     slot_keys_->Erase(entry, hash);
+  timed_values_ -= entry.has(Entry::kMayEnd);
   if (!entry.is_volatile()) return;
   --volatile_;
   absolute_ -= entry.absolute() ? 1 : 0;
@@ -220,7 +223,7 @@ void Database::Destroy(KeyspaceState& state, Entry& entry) {
 
 // FLUSHDB in O(1): the entries go with their table, their timers still linked.
 SegmentTable Database::TakeAll(std::unique_ptr<SlotKeys>& slot_keys) {
-  volatile_ = absolute_ = parked_ = 0;
+  volatile_ = absolute_ = parked_ = timed_values_ = 0;
   if (slot_keys_) {
     slot_keys = std::exchange(slot_keys_, nullptr);
     slot_keys_ = std::make_unique<SlotKeys>(state_.hash_key, state_.memory_bytes);
@@ -261,7 +264,7 @@ void Database::Rearm(Entry& entry, const Now& now) {
 std::string Database::Audit(size_t& linked, size_t& memory) const {
   std::string fault = table_.Audit();
   if (!fault.empty()) return fault;
-  size_t volatiles = 0, absolutes = 0, parked = 0;
+  size_t volatiles = 0, absolutes = 0, parked = 0, timed_values = 0;
   bool has_suggested = suggested_ == nullptr;
   table_.ForEach([&](const Entry& entry) {
     has_suggested |= &entry == suggested_;
@@ -271,12 +274,14 @@ std::string Database::Audit(size_t& linked, size_t& memory) const {
     absolutes += entry.absolute() ? 1 : 0;
     parked += entry.is_volatile() && !armed ? 1 : 0;
     linked += armed ? 1 : 0;
+    timed_values += entry.has(Entry::kMayEnd) ? 1 : 0;
     memory += entry.shape().BlockBytes() + (entry.outside() ? entry.accounted() : 0);
     linked += ValueIsTimed(entry) ? 1 : 0;
   });
   memory += table_.table_bytes() + (slot_keys_ ? slot_keys_->bytes() : 0);
   if (!fault.empty()) return fault;
   if (volatiles != volatile_) return "the volatile keys are miscounted";
+  if (timed_values != timed_values_) return "the values that end in parts are miscounted";
   if (absolutes != absolute_) return "the absolute deadlines are miscounted";
   if (parked != parked_) return "a volatile key has no timer";
   if (slot_keys_) fault = AuditSlots();

@@ -23,10 +23,10 @@ namespace {
 constexpr int64_t kShownByDefault = 10;
 constexpr int64_t kAll = -1;
 
-// Six fields: id, Unix seconds, µs, arguments, client's address, its name. Arguments were cut and
-// hidden when the entry was made.
+// Seven fields: id, Unix seconds, µs, arguments, client's address, its name and, as since
+// Redis 8.10, how many arguments there were. Arguments were cut and hidden when the entry was made.
 void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
-  reply.Array(6);
+  reply.Array(7);
   reply.Integer(entry.id);
   reply.Integer(entry.unix_s);
   reply.Integer(entry.micros);
@@ -34,6 +34,7 @@ void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
   for (const std::string& argument : entry.args) reply.Bulk(argument);
   reply.Bulk(entry.address);
   reply.Bulk(entry.client_name);
+  reply.Integer(static_cast<int64_t>(entry.args_given));
 }
 
 // -1 is all; any other negative number, and what is no number, have the same sentence.

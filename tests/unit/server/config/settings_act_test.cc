@@ -331,6 +331,14 @@ const ActingRow kActing[] = {
        server.Set("slowlog-max-len", "2");
        EXPECT_EQ(server.client.Line("SLOWLOG LEN").integer, 2);
      }},
+    {{"slowlog-max-argc"},
+     [](Running& server) {
+       server.Set("slowlog-max-argc", "3");
+       server.Set("slowlog-log-slower-than", "0");
+       server.Text("DEL a b c d");
+       EXPECT_NE(server.Text("SLOWLOG GET 1").find("\"DEL\", \"a\", \"... (3 more arguments)\""),
+                 std::string::npos);
+     }},
     {{"latency-monitor-threshold"},
      [](Running& server) {
        server.Set("latency-monitor-threshold", "1");
