@@ -155,11 +155,12 @@ void Sentinels::Promote(Sentinel& one) {
   Say(one, *best->machine, {"SLAVEOF", "NO", "ONE"});
 }
 
-// Among replicas that answer and may be promoted: the lowest priority, then the largest offset.
+// Among those that answer and may be promoted: the lowest priority, then the largest offset. One
+// that says it is a master has none, but where no other is left it has to do.
 Sentinels::Seen* Sentinels::Best(Sentinel& one) {
   Seen* best = nullptr;
   for (Seen& seen : one.seen) {
-    if (&seen == one.master || IsDown(seen) || seen.is_master || seen.priority == 0) continue;
+    if (&seen == one.master || IsDown(seen) || seen.priority == 0) continue;
     if (!best || std::tuple(seen.priority, -seen.offset, seen.run_id) <
                      std::tuple(best->priority, -best->offset, best->run_id))
       best = &seen;
