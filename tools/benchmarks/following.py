@@ -127,7 +127,7 @@ class ReplicaLoad:
                 measured.append(wall_ms)
                 cpus[side].append(cpu_ms)
         for what, measured in (("", walls), ("-cpu", cpus)):
-            yield paired(self.name + what, "ms", measured["sluice"], measured["redis"], bar=None if what else self.bar,
+            yield paired(self.name + what, "ms", measured["sluice"], measured["redis"], bar=self.bar,
                          note=f"{len(image) >> 20} MiB of {bench.scaled(self.keys)} keys: "
                               + " / ".join(" ".join(map(number, side)) for side in measured.values()))
 
