@@ -2,6 +2,11 @@
 // with this design could have. There is none outside of the build of the tests
 // (SLUICE_PLANTED_FAULTS), where a test names the one that it wants.
 //
+// A mark of tokens that counts before the replicas have it is not among them, for no client could
+// tell: it stands in the stream ahead of the grants that need it, and those are answered once the
+// replicas have acknowledged them, and so the mark. A replica without it may also lack it by right:
+// k of them have to have it, not all.
+//
 //   if (IsPlanted(PlantedFault::kAnswersBeforeSync)) return last_;
 #pragma once
 

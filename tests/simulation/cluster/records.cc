@@ -1,9 +1,10 @@
 // See records.h. A wrong history is made short by leaving out what may be left out: an operation
-// without which the rest is still wrong. Not all may: without a grant a refusal looks wrong, and
-// without a write its reads do.
+// without which the rest is still wrong; at first many at once, so that a long one is soon short.
+// Not all may: without a grant a refusal looks wrong, and without a write its reads do.
 #include "tests/simulation/cluster/records.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <utility>
 
@@ -65,11 +66,17 @@ template <typename Operation>
 std::string Report(const std::string& key, std::vector<Operation> history,
                    const std::function<Complaint(const std::vector<Operation>&)>& judge,
                    const MayGo<Operation>& may_go) {
-  for (size_t i = history.size(); i-- > 0;) {
-    if (!may_go(history, history[i])) continue;
-    std::vector<Operation> shorter = history;
-    shorter.erase(shorter.begin() + static_cast<ptrdiff_t>(i));
-    if (judge(shorter)) history = std::move(shorter);
+  for (size_t block = std::bit_floor(history.size()); block > 0; block /= 2) {
+    for (size_t end = history.size(); end > 0;) {
+      const size_t begin = end - std::min(block, end);
+      std::vector<Operation> shorter;
+      for (size_t i = 0; i < history.size(); ++i) {
+        const bool is_in_block = i >= begin && i < end;
+        if (!is_in_block || !may_go(history, history[i])) shorter.push_back(history[i]);
+      }
+      if (shorter.size() < history.size() && judge(shorter)) history = std::move(shorter);
+      end = begin;
+    }
   }
   std::string text = Concat(key, ": ", judge(history).value_or(""), "\n");
   for (size_t i = 0; i < std::min(history.size(), kShownMax); ++i)
