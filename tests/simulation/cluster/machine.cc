@@ -89,7 +89,7 @@ struct Machine::Process {
   size_t asides = 0;  // that are planned
 };
 
-Machine::Machine(Timeline& time, Network& network, MachineNames& names, Options options)
+Machine::Machine(Timeline& time, Network& network, CalleeNames& names, Options options)
     : time_(time),
       network_(network),
       names_(names),
@@ -188,6 +188,16 @@ void Machine::StepWall(int64_t ms) {
   time_.Tell(Concat(name(), "'s wall clock is set by ", ms, " ms"));
   unix_at_boot_ms_ += ms;
   if (process_) process_->engine.clock().StepWall(ms);
+}
+
+void Machine::Order(const std::vector<std::string>& words) {
+  if (!process_ || is_paused_) return;
+  std::string line = name() + ":";
+  for (const std::string& word : words) line += " " + word;
+  time_.Tell(line);
+  PassTime();
+  process_->engine.Connect().Send(words);
+  PlanTurn(time_.now());
 }
 
 void Machine::set_config(const std::string& name, const std::string& value) {
@@ -316,10 +326,10 @@ void Machine::FailLink(LinkListener& listener, const std::string& why) {
 
 void Machine::OpenAt(const std::string& host, LinkListener& listener) {
   const auto found = names_.find(host);
-  if (found == names_.end() || !found->second->is_up())
-    return FailLink(listener, "Connection refused");
   auto session = std::make_unique<Session>(*this);
-  const Network::Handle connection = found->second->Accept(site(), *session);
+  const Network::Handle connection =
+      found == names_.end() ? nullptr : found->second->Accept(site(), *session);
+  if (!connection) return FailLink(listener, "Connection refused");
   session->Stand(connection, Connection::Side::kCaller);
   auto shared = std::make_shared<std::unique_ptr<Session>>(std::move(session));
   process_->tasks.push_back([this, shared, host, &listener] {

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +24,7 @@
 
 namespace sluice::cluster {
 
-class Machine;
-using MachineNames = std::map<std::string, Machine*>;  // as links are opened to them
-
-class Machine final : private EngineNetwork {
+class Machine final : public Callee, private EngineNetwork {
  public:
   struct Options {
     std::string name;
@@ -38,7 +34,7 @@ class Machine final : private EngineNetwork {
     double rate = 1;                      // of its steady clock against true time
   };
   // Time, network and names must outlive it.
-  Machine(Timeline& time, Network& network, MachineNames& names, Options options);
+  Machine(Timeline& time, Network& network, CalleeNames& names, Options options);
   ~Machine() override;
 
   // --- the process
@@ -53,7 +49,6 @@ class Machine final : private EngineNetwork {
   void Resume();
   bool is_up() const { return process_ != nullptr; }
   bool is_paused() const { return is_paused_; }
-  bool has_power() const { return has_power_; }
 
   // --- its surroundings
   void StepWall(int64_t ms);
@@ -63,7 +58,6 @@ class Machine final : private EngineNetwork {
   void set_config(const std::string& name, const std::string& value);
 
   const std::string& name() const { return options_.name; }
-  Site site() const { return options_.site; }
   TestEngine& engine();  // requires: is_up
   // Brings the engine's clock to the present, as each turn does. Requires: is_up.
   void PassTime();
@@ -71,9 +65,14 @@ class Machine final : private EngineNetwork {
   // process to the first turn of the next one that has loaded.
   const std::vector<Span>& standstills() const { return standstills_; }
 
-  // Somebody else's end has called. Null: nothing listens here, and the caller is told so; it is
-  // not told anything where there is no power.
-  Network::Handle Accept(Site caller, End& caller_end);
+  // By an operator's own connection, which is there at once. Nothing if it is down or stands
+  // still.
+  void Order(const std::vector<std::string>& words);
+
+  // --- Callee
+  Site site() const override { return options_.site; }
+  bool has_power() const override { return has_power_; }
+  Network::Handle Accept(Site caller, End& caller_end) override;
 
  private:
   class Session;
@@ -101,7 +100,7 @@ class Machine final : private EngineNetwork {
 
   Timeline& time_;
   Network& network_;
-  MachineNames& names_;
+  CalleeNames& names_;
   Options options_;
   MemoryDisk disk_;
   std::mt19937_64 chance_;  // of the disk

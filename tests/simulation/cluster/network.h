@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -104,5 +105,17 @@ class Network {
   std::set<std::pair<Site, Site>> cuts_;
   std::vector<std::weak_ptr<Connection>> standing_;
 };
+
+// A peer that can be called by its name.
+class Callee {
+ public:
+  virtual ~Callee() = default;
+  virtual Site site() const = 0;
+  // Without, nobody there says that nothing listens.
+  virtual bool has_power() const = 0;
+  // The caller's end has called. Null: nothing listens here.
+  virtual Network::Handle Accept(Site caller, End& caller_end) = 0;
+};
+using CalleeNames = std::map<std::string, Callee*>;
 
 }  // namespace sluice::cluster

@@ -21,6 +21,18 @@ struct PairKind {
   int64_t skew_ms = 0;  // of their wall clocks
 };
 
+struct LinkSums {
+  int images = 0;    // of a master that is none, which were said to the end
+  int nonsense = 0;  // that it has said
+  size_t keys = 0;
+};
+
+// The same play with a replica that is told to follow others meanwhile: one that talks nonsense
+// (RudeMaster), itself, nobody; its master hands over to it (FAILOVER) and follows it. At
+// rest it follows its master again, and both have the same.
+// A failure of the test where something is wrong.
+void PlayLinks(uint64_t seed, LinkSums& sums);
+
 // A failure of the test where something is wrong.
 void PlayPair(uint64_t seed, const PairKind& kind, PairSums& sums);
 

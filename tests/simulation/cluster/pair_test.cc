@@ -31,6 +31,15 @@ TEST(Following, BothHaveTheSameOverRestarts) { PlayPairs({.harm = kPowerCutsToo}
 
 TEST(Following, BothHaveTheSameBehindDiskTrouble) { PlayPairs({.harm = kKillsAndDiskTrouble}); }
 
+TEST(Following, FindsBackFromWhoeverItWasToldToFollow) {
+  LinkSums sums;
+  RunSeeds(kPairSeeds, [&](uint64_t seed) { PlayLinks(seed, sums); });
+  EXPECT_GT(sums.keys, 0u);
+  if (SimulationSeeds(kPairSeeds).size() < kPairSeeds / 4) return;
+  EXPECT_GT(sums.images, 0);
+  EXPECT_GT(sums.nonsense, 0);
+}
+
 constexpr int64_t kHoursMs = 5 * 3'600'000;
 
 TEST(FollowingSkewed, BothHaveTheSameAtRest) {

@@ -68,7 +68,7 @@ class World {
   // Its clocks are drawn: its site and, unless they are given, time and rate are not the caller's.
   Machine& Add(Machine::Options options);
   const std::vector<std::unique_ptr<Machine>>& machines() const { return machines_; }
-  MachineNames& names() { return names_; }
+  CalleeNames& names() { return names_; }
 
   template <typename Kind, typename... Arguments>
   Kind& AddClient(Machine& machine, Arguments&&... arguments) {
@@ -100,7 +100,7 @@ class World {
   const bool is_wild_;
   const int64_t skew_ms_;
   Records records_;
-  MachineNames names_;
+  CalleeNames names_;
   Site last_site_ = 0;
   int64_t last_number_ = 0;
   int64_t clients_until_ = INT64_MAX;
