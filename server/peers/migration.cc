@@ -19,13 +19,15 @@ Fault Migration::Begin(CommandCall& call, Order order) {
   order_ = std::move(order);
   outcome_ = {};
   answers_ = 0;
+  head_is_refused_ = false;
   client_ = call.client.id;
   on_.pause.HoldWrites(Pause::Cause::kMigration);
   on_.blocked_clients.Block(call, {.owner = this});
   return {};
 }
 
-// First those to the head, then those of each key, of which the last is to its RESTORE.
+// First those to the head, then those of each key, of which the last is to its RESTORE. After a
+// refused AUTH or SELECT keys may be in another place than the one named, so none counts as moved.
 void Migration::PeerAnswered(PeerLink&, const PeerAnswer& answer) {
   const size_t number = answers_++;
   const bool is_head = number < order_.head_answers;
@@ -33,7 +35,8 @@ void Migration::PeerAnswered(PeerLink&, const PeerAnswer& answer) {
   if (answer.is_error && outcome_.error.empty())
     outcome_.error = Concat("ERR Target instance replied with error: ", answer.value());
   const bool is_restore = !is_head && (of_keys + 1) % order_.requests_per_key == 0;
-  if (is_restore && !answer.is_error)
+  head_is_refused_ |= is_head && answer.is_error;
+  if (is_restore && !answer.is_error && !head_is_refused_)
     outcome_.moved.push_back(order_.keys[of_keys / order_.requests_per_key]);
   if (answers_ == AnswersTo(order_)) End();
 }

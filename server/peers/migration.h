@@ -73,6 +73,7 @@ class Migration final : public WaitOwner, private PeerAsker {
   std::optional<SessionId> client_;  // whose MIGRATE is on its way
   Order order_;
   size_t answers_ = 0;  // so far
+  bool head_is_refused_ = false;
   Outcome outcome_;
 };
 

@@ -38,7 +38,7 @@ struct MigrateArgs {
   size_t password = 0;  // the same
   size_t first_key = 3;
   size_t last_key = 3;
-  int64_t port = 0;
+  int64_t port = 0;  // 0: there is no such port
   int64_t db = 0;
   int64_t timeout_ms = 0;
 };
@@ -90,10 +90,8 @@ std::optional<MigrateArgs> ReadMigrate(CommandCall& call) {
         "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string");
   } else if (!timeout_ms || !db) {
     call.reply.Error(ErrorCode::kNotInteger);
-  } else if (!port || *port <= 0 || *port > UINT16_MAX) {
-    call.reply.Error("IOERR error or timeout connecting to the client");
   } else {
-    args.port = *port;
+    args.port = port && *port > 0 && *port <= UINT16_MAX ? *port : 0;
     args.db = *db;
     args.timeout_ms = *timeout_ms <= 0 ? kTimeoutMs : *timeout_ms;
     return args;
@@ -181,6 +179,7 @@ void Migrate(CommandCall& call) {
   if (call.part<ClusterState>().is_on()) order.requests_per_key = 2;
   if (!AppendKeys(call, *args, order)) return;
   if (order.keys.empty()) return call.reply.Status("NOKEY");
+  if (args->port == 0) return call.reply.Error("IOERR error or timeout connecting to the client");
   if (!call.may_wait())
     return call.reply.Error("ERR MIGRATE waits, and so neither a transaction nor a script has it");
   if (args->user != 0) {

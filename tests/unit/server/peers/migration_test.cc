@@ -92,6 +92,20 @@ TEST_F(MigrationTest, AClientThatLeavesEndsIt) {
   EXPECT_EQ(client_.Line("SET other 1").ToText(), "+OK");
 }
 
+// The keys may be there, but not where they were to be.
+TEST_F(MigrationTest, ARefusedHeadMovesNothing) {
+  for (const char* const words : {"k 99 1000", "k 0 1000 AUTH none", "k 1 1000 AUTH2 none x"}) {
+    Migrate(words);
+    network_.Settle();
+    EXPECT_THAT(Answer(), StartsWith("-ERR Target instance replied with error: ")) << words;
+    EXPECT_EQ(client_.Line("GET k").ToText(), "\"v\"") << words;
+    there_.Line("FLUSHALL");
+  }
+  EXPECT_EQ(client_.Line("MIGRATE b 0 k 0 1000").ToText(),
+            "-IOERR error or timeout connecting to the client");
+  EXPECT_EQ(client_.Line("MIGRATE b 0 none 0 1000").ToText(), "+NOKEY");
+}
+
 TEST_F(MigrationTest, LocksStay) {
   client_.Line("LOCK.ACQUIRE door me LEASE 60000");
   EXPECT_EQ(client_.Line("MIGRATE b 2 \"\" 0 1000 KEYS k door").ToText(),
