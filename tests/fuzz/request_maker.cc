@@ -423,7 +423,8 @@ int RequestMaker::Node(const UsageNode& node, FuzzRequest& out) {
 }
 
 void RequestMaker::Once(const UsageNode& node, bool with_token, FuzzRequest& out) {
-  if (with_token && !node.token.empty()) out.emplace_back(node.token);
+  // MIGRATE's usage has an empty word in quotes.
+  if (with_token && !node.token.empty()) out.emplace_back(node.token == "\"\"" ? "" : node.token);
   switch (node.type) {
     case UsageType::kPureToken:
       return;
@@ -482,11 +483,17 @@ std::string RequestMaker::Integer(std::string_view name) {
   if (name == "bit") return std::to_string(Between(0, 1));
   if (name == "offset" && Chance(90)) return std::to_string(Between(0, 5000));
   if (name == "timeout") return Chance(10) ? "0" : "1";
+  if (name == "port" && IsOf("migrate")) return "1";
   if (Chance(6)) return Odd();
   if (Chance(12)) return std::to_string(Between(-10, -1));
   if (name.find("ms") != name.npos || name.starts_with("milli"))
     return std::to_string(Between(1, 900));
   return std::to_string(Between(0, Chance(70) ? 5 : 400));
+}
+
+// The request that is being made.
+bool RequestMaker::IsOf(std::string_view name) const {
+  return row_ && row_->command->full_name == name;
 }
 
 std::string RequestMaker::Double() { return Chance(8) ? Odd() : OneOf(kDoubles); }
@@ -500,6 +507,7 @@ std::string RequestMaker::UnixTime(std::string_view name) {
 
 std::string RequestMaker::Text(std::string_view name) {
   if (name == "script") return OneOf(kScripts);
+  if (name == "host" && IsOf("migrate")) return "peer";  // see sequence.h
   if (name == "function-code") return OneOf(kFunctions);
   if (name == "function") return Chance(50) ? "f1" : "f2";
   if (name == "library-name") return "lib1";

@@ -69,6 +69,7 @@ class RequestMaker {
   std::string Value(const UsageNode& node);
   std::string Key();
   std::string Integer(std::string_view name);
+  bool IsOf(std::string_view name) const;
   std::string Double();
   std::string UnixTime(std::string_view name);
   std::string Text(std::string_view name);

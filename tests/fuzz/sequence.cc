@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/dispatch/pause.h"
 #include "server/engine/script_engine.h"
@@ -38,6 +39,7 @@ constexpr Mark kMarks[] = {{'>', Kind::kRequest}, {'+', Kind::kHeldRequest}, {'=
 constexpr int64_t kTimeMsMax = 1000LL * 3600 * 24 * 400;
 constexpr int64_t kFinalMs = 3000;
 constexpr int kPollsBeforeKill = 3;
+constexpr int64_t kStepsPerCarriage = 2;
 
 std::string Quoted(std::string_view word) {
   const auto plain = [](char c) {
@@ -156,7 +158,17 @@ void Player::Receive(Client& client, std::string_view bytes) {
   connection.SendBytes(std::exchange(client.held, {}));
 }
 
+void Player::MeetPeer() {
+  peer_.emplace(TestEngine::Options{.audits = false});
+  network_.Add("self:1", server_);
+  network_.Add("peer:1", *peer_);
+}
+
 void Player::Play(const Step& step) {
+  const bool migrates = !step.words.empty() && IsSameInAnyCase(step.words[0], "MIGRATE");
+  if (migrates && !peer_) MeetPeer();
+  if (peer_ && ++steps_ % kStepsPerCarriage == 0 && !network_.Settle())
+    Fail("two servers never cease to talk to each other");
   Client& client = clients_[step.client];
   switch (step.kind) {
     case Kind::kRequest:
@@ -231,6 +243,7 @@ void Player::Finish() {
   for (Client& client : clients_) {
     if (client.connection) client.connection->Disconnect();
   }
+  if (peer_) network_.Settle();
   Engine& engine = server_.engine();
   engine.part<Pause>().End();  // CLIENT PAUSE ALL holds CLIENT UNPAUSE too
   if (auto* const watch = engine.parts().Find<RequestWatch>()) {

@@ -26,6 +26,7 @@
 #include "server/observe/statistics.h"
 #include "server/test_double/spaces.h"
 #include "tests/support/engine_fixture.h"
+#include "tests/support/test_network.h"
 
 namespace sluice {
 
@@ -73,7 +74,8 @@ class OnlySpace final : public Spaces {
 };
 
 // A server on which a sequence is played, or a space of a test double. Every reply has to be RESP;
-// effects have to come in groups that do not nest.
+// effects have to come in groups that do not nest. MIGRATE finds another server at peer:1, whose
+// answers take a step or two.
 class Player final : private EffectSink {
  public:
   static constexpr size_t kClientsMax = 6;
@@ -104,6 +106,7 @@ class Player final : private EffectSink {
   TestClient& Connection(Client& client);
   void Receive(Client& client, std::string_view bytes);
   void CallAfterRealTime();
+  void MeetPeer();
   bool IsReplica(const TestClient& client);
   void ReadReplies();
   void Fail(std::string fault) {
@@ -115,6 +118,9 @@ class Player final : private EffectSink {
 
   OnlySpace space_;
   TestEngine server_;
+  TestNetwork network_;
+  std::optional<TestEngine> peer_;  // from the first MIGRATE on
+  int64_t steps_ = 0;
   std::array<Client, kClientsMax> clients_;
   std::string fault_;
   bool in_group_ = false;
