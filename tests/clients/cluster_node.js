@@ -1,6 +1,7 @@
 // ioredis and node-redis as clients of a cluster:
-//   node cluster_node.js ioredis|ioredis-5|redis|redis-5 port
-// `port` is that of any of its servers. Prints nothing when all is well.
+//   node cluster_node.js ioredis|ioredis-5|redis|redis-5 port            its own calls
+//   node cluster_node.js ioredis|ioredis-5|redis|redis-5 port through    goes on through a failover
+// `port` is that of any of its servers. See tests/smoke/cluster_clients.py.
 "use strict";
 const assert = require("node:assert");
 
@@ -15,9 +16,40 @@ if (Number(process.versions.node.split(".")[0]) < needs) {
 const RELEASE = 'if redis.call("GET", KEYS[1]) == ARGV[1] then return redis.call("DEL", KEYS[1]) end return 0';
 const KEYS = Array.from({ length: 300 }, (_, number) => `key:${number}`);
 
+const PATIENCE = 20000; // ms
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+// Tries again what a server that is going refuses.
+async function patiently(call) {
+  for (const end = Date.now() + PATIENCE; ; await pause(50)) {
+    try {
+      return await call();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+  }
+}
+
+// Until standard input ends: what was written is read again.
+async function through(cluster) {
+  let going = true;
+  process.stdin.on("end", () => { going = false; }).resume();
+  for (let round = 1; going; ++round) {
+    await Promise.all(KEYS.slice(0, 60).map((key) => `${name}:${key}`).map(async (key) => {
+      await patiently(() => cluster.set(key, `${round}`));
+      const read = await patiently(() => cluster.get(key));
+      assert.strictEqual(read, `${round}`, `${key} was set to ${round}`);
+    }));
+    console.log(round);
+  }
+  process.exit(0);
+}
+
 async function ofIoredis() {
   const { Cluster } = require(name);
   const cluster = new Cluster([{ host: "127.0.0.1", port }]);
+  cluster.on("error", () => {}); // it connects again by itself
+  if (process.argv[4] === "through") return through(cluster);
   for (const key of KEYS) assert.strictEqual(await cluster.set(key, "v", "PX", 60000, "NX"), "OK");
   for (const key of KEYS) assert.strictEqual(await cluster.get(key), "v");
   assert.strictEqual(await cluster.eval(RELEASE, 1, KEYS[0], "v"), 1);
@@ -35,7 +67,9 @@ async function ofIoredis() {
 async function ofNodeRedis() {
   const { createCluster } = require(name);
   const cluster = createCluster({ rootNodes: [{ url: `redis://127.0.0.1:${port}` }] });
+  cluster.on("error", () => {});
   await cluster.connect();
+  if (process.argv[4] === "through") return through(cluster);
   for (const key of KEYS) assert.strictEqual(await cluster.set(key, "v", { PX: 60000, NX: true }), "OK");
   for (const key of KEYS) assert.strictEqual(await cluster.get(key), "v");
   assert.strictEqual(await cluster.eval(RELEASE, { keys: [KEYS[0]], arguments: ["v"] }), 1);

@@ -1,22 +1,54 @@
 #!/usr/bin/python3
-"""redis-py as a client of a cluster: keys, pipelines, scripts, its Lock.   cluster_redis_py.py port
+"""redis-py as a client of a cluster: keys, pipelines, scripts, its Lock; `port` is that of any of its servers.
 
-`port` is that of any of its servers.
+  cluster_redis_py.py port            its own calls
+  cluster_redis_py.py port through    goes on through a failover (see tests/smoke/cluster_clients.py)
 """
 import sys
+import threading
+import time
 
 SKIPPED = 77
+PATIENCE = 20  # seconds
 
 try:
     from redis.cluster import RedisCluster
-    from redis.exceptions import LockError, RedisClusterException
+    from redis.exceptions import LockError, RedisClusterException, RedisError
 except ImportError:
     print("skipped: redis-py is missing, or knows no clusters")
     sys.exit(SKIPPED)
 
 
+def patiently(call, *args):
+    """Tries again what a server that is going refuses."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call(*args)
+        except (RedisError, OSError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
+def through(cluster):
+    """Until standard input ends: what was written is read again."""
+    gone = threading.Thread(target=sys.stdin.read, daemon=True)
+    gone.start()
+    count = 0
+    while gone.is_alive():
+        count += 1
+        for key in (f"redis-py:{number}" for number in range(60)):
+            patiently(cluster.set, key, count)
+            value = patiently(cluster.get, key)
+            assert value == b"%d" % count, f"{key} was set to {count} and is {value}"
+        print(count, flush=True)
+
+
 def main():
     cluster = RedisCluster(host="127.0.0.1", port=int(sys.argv[1]))
+    if sys.argv[2:] == ["through"]:
+        return through(cluster)
     keys = [f"key:{number}" for number in range(300)]
     for key in keys:
         assert cluster.set(key, "v", nx=True, px=60000)

@@ -166,6 +166,26 @@ def play_answers(pair):
                      nodes_form(("$", "\n".join(line[1] for line in reply[1]))))
 
 
+def play_holes(pair):
+    """Slots that a master gives back, and takes again: ranges that end, begin and part there, and slots that stand alone.
+    Others of a redis-cluster do not hear of it, so the master alone is asked, and of itself."""
+    for words in (["SLOTS", "x"], ["NODES", "x"], ["SHARDS", "x"], ["SHARDS"], ["LINKS", "x"]):
+        pair.ask(0, "CLUSTER", *words, form=lambda reply: reply if reply[0] == "-" else shards_form(reply))
+    for number, first in ((0, 0), (2, 10923)):
+        for words in (["DELSLOTS", first + 100], ["DELSLOTSRANGE", first + 102, first + 200, first + 300, first + 301],
+                      ["DELSLOTS", first, first + 2, first + 5000], ["DELSLOTS", first], ["ADDSLOTS", first + 2],
+                      ["ADDSLOTS", first, first + 100, first + 5000],
+                      ["ADDSLOTSRANGE", first + 102, first + 200, first + 300, first + 301]):
+            own = f"N{number}"
+            pair.ask(number, "CLUSTER", *(str(word) for word in words))
+            pair.ask(number, "CLUSTER", "SLOTS", form=lambda reply: [each for each in reply[1] if own in str(each[1][2])])
+            pair.ask(number, "CLUSTER", "NODES", form=lambda reply: [each for each in nodes_form(reply) if each[0] == own])
+            pair.ask(number, "CLUSTER", "SHARDS", form=lambda reply: [each for each in shards_form(reply) if own in str(each[1])])
+    for cluster in pair.clusters:
+        cluster.wait(lambda cluster=cluster: all(b"cluster_state:ok" in client.call("CLUSTER", "INFO")[1]
+                                                 for client in cluster.clients))
+
+
 def play_replicas(pair):
     """A replica reads for those who say READONLY: by itself, in MULTI, and in scripts."""
     replica = 3
@@ -257,6 +277,8 @@ def main():
     options.server, options.oracle = str(options.server), str(options.oracle)
     pair = Pair(options)
     try:
+        play_answers(pair)
+        play_holes(pair)
         play_answers(pair)
         play_replicas(pair)
         play_counts(pair)

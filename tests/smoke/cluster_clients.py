@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -17,6 +19,7 @@ from smoke import Chosen, info, run_tests, until  # noqa: E402
 
 PAIRS = 3
 SLOTS = 16384
+SKIPPED = 77
 
 
 class Cluster:
@@ -51,6 +54,11 @@ class Cluster:
         server.port = port
         self.servers.append(server)
         return server
+
+    @staticmethod
+    def leader(server, pair):
+        """The port of the one who leads, by what a server says."""
+        return int(connection(server).call("CLUSTER", "SLOTS")[1][pair][1][2][1][1][1])
 
     def __enter__(self):
         return self
@@ -89,18 +97,69 @@ def test_redis_cli_checks_a_cluster():
         assert code == 0 and said.count("PONG") == 2 * PAIRS, said
 
 
-def test_node_clients():
-    for name in ("ioredis", "ioredis-5", "redis", "redis-5"):
+NODE = ("node", ROOT / "tests/clients/cluster_node.js")
+CLIENTS = {"redis-py": ("/usr/bin/python3", ROOT / "tests/clients/cluster_redis_py.py"),
+           "redis-rb": ("ruby", ROOT / "tests/clients/cluster_ruby.rb"),
+           **{name: (*NODE, name) for name in ("ioredis", "ioredis-5", "redis", "redis-5")}}
+
+
+def test_clients():
+    for name, words in CLIENTS.items():
         with Cluster() as cluster:
-            code, said = shell("node", ROOT / "tests/clients/cluster_node.js", name, cluster.ports[0][0])
-            assert code in (0, 77), f"{name}: {said}"
+            code, said = shell(*words, cluster.ports[0][0])
+            assert code in (0, SKIPPED), f"{name}: {said}"
 
 
-def test_python_clients():
-    script = ROOT / "tests/clients/cluster_redis_py.py"
-    with Cluster() as cluster:
-        code, said = shell("/usr/bin/python3", script, cluster.ports[0][0])
-        assert code in (0, 77), said
+class Running:
+    """A client that goes on until its input ends, and says a line now and then."""
+
+    def __init__(self, name, words, port):
+        self.name, self.lines = name, []
+        self.said = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([str(word) for word in (*words, port, "through")], text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said)
+        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout), daemon=True)
+        self.reader.start()
+
+    def goes_on(self, what):
+        """Two lines more: what is behind the last of them began after now."""
+        seen = len(self.lines)
+        until(lambda: self.process.poll() is not None or len(self.lines) >= seen + 2, f"{self.name} goes on {what}")
+        assert self.process.poll() in (None, SKIPPED), f"{self.name}, {what}: {self.errors()}"
+
+    def end(self):
+        self.process.stdin.close()
+        code = self.process.wait(timeout=60)
+        assert code in (0, SKIPPED), f"{self.name}: {self.errors()}"
+
+    def errors(self):
+        self.said.seek(0)
+        return self.said.read()[-3000:]
+
+
+def test_clients_live_through_failovers():
+    """Masters hand over to their replicas, and then two servers die. No client may read what it has not written."""
+    bull = {"bullmq": ("node", ROOT / "tests/clients/cluster_bullmq.js", "bullmq")}
+    with Cluster("--cluster-map-follow", "yes") as cluster:
+        clients = [Running(name, words, cluster.ports[1][0]) for name, words in {**CLIENTS, **bull}.items()]
+
+        def all_go_on(what):
+            for client in clients:
+                client.goes_on(what)
+
+        all_go_on("at first")
+        for pair, (master, replica) in enumerate(cluster.pairs):
+            assert connection(master).call("FAILOVER") == ("+", b"OK")
+            all_go_on("during a hand-over")
+            # node-redis waits for ever for a server that is gone and led at its last look.
+            until(lambda: all(cluster.leader(server, pair) == replica.port for server in cluster.servers),
+                  "all know who leads")
+            all_go_on("behind a hand-over")
+        for master, _ in cluster.pairs[:2]:
+            master.process.send_signal(signal.SIGKILL)
+            all_go_on("while one is gone")
+        for client in clients:
+            client.end()
 
 
 def test_a_replica_is_read_by_those_who_ask_for_it():
@@ -220,6 +279,69 @@ def test_maps_that_make_no_sense_end_the_start():
         assert code != 0 and "cluster-map" in said, said
         code, said = shell(Chosen.program, "--port", free_port(), "--dir", folder, "--cluster-map", path)
         assert code != 0 and "cluster-map needs cluster-enabled yes" in said, said
+
+
+def digest(client):
+    text = client.call("CLUSTER", "INFO")[1].decode()
+    return next(line for line in text.split("\r\n") if line.startswith("cluster_map_digest:"))
+
+
+def test_a_map_that_changes_while_it_is_read():
+    """Two maps with a line for each slot take turns in the file, written in pieces: one of them is in use, always."""
+    with Cluster(pairs=2) as cluster:
+        client, ports = connection(cluster.pairs[0][0]), [master for master, _ in cluster.ports]
+        maps = ["epoch 2\n" + "".join(f"{slot} 127.0.0.1:{ports[(slot + turn) % 2]}\n" for slot in range(SLOTS))
+                for turn in range(2)]
+        known = set()
+        for text in maps:
+            cluster.map.write_text(text, encoding="ascii")
+            assert client.call("CLUSTER", "MAP", "LOAD") == ("+", b"OK")
+            known.add(digest(client))
+        assert len(known) == 2
+        stop = threading.Event()
+
+        def write():
+            while not stop.is_set():
+                for text in maps:
+                    with open(cluster.map, "w", encoding="ascii", buffering=1 << 14) as file:
+                        file.write(text)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        answers = []
+        try:
+            while len(answers) < 50 or {kind for kind, _ in answers} != {"+", "-"}:
+                assert len(answers) < 5000, "no load has met a file that was half written"
+                answers.append(client.call("CLUSTER", "MAP", "LOAD"))
+                assert digest(client) in known, answers[-1]
+        finally:
+            stop.set()
+            writer.join()
+        assert all(kind == "+" or b"cluster-map" in why for kind, why in answers), answers
+
+
+def test_names_that_do_not_resolve():
+    """Servers of a map whose names nobody knows: they are asked for in vain, and this one serves all the same."""
+    with tempfile.TemporaryDirectory(prefix="sluice-test-") as folder:
+        port = free_port()
+        path = pathlib.Path(folder) / "map"
+        path.write_text(f"0-8191 127.0.0.1:{port}\n8192-16383 nowhere.invalid:7\n"
+                        "replica-of nowhere.invalid:7 nobody.invalid:8\n", encoding="ascii")
+        words = ("--cluster-enabled", "yes", "--cluster-map", path, "--cluster-me", f"127.0.0.1:{port}", "--port", port,
+                 "--cluster-map-follow", "yes")
+        with Server(Chosen.program, words) as server:
+            client = connection(server)
+            assert client.call("SET", "{b}x", "1") == ("+", b"OK")
+            assert client.call("GET", "{a}x")[1].startswith(b"MOVED 15495 ")
+            answer = client.call("MIGRATE", "nowhere.invalid", "7", "{b}x", "0", "2000")
+            assert answer[0] == "-" and answer[1].startswith(b"IOERR "), answer
+            slowest = 0
+            for _ in range(200):  # two rounds of asking
+                asked = time.monotonic()
+                assert client.call("GET", "{b}x") == ("$", b"1")
+                slowest = max(slowest, time.monotonic() - asked)
+                time.sleep(0.01)
+            assert slowest < 1, slowest
 
 
 if __name__ == "__main__":

@@ -2,14 +2,18 @@
 """Clusters as people make them: fresh servers with cluster-enabled yes and no map, and `redis-cli --cluster create`,
 add-node, del-node, check; failovers by hand. There is no bus: servers hand each other their maps.
 
-  cluster_made.py [--server program] [test ...]
+  cluster_made.py [--server program] [--long] [test ...]
+
+--long moves more slots, and lets a replica take over in each of the three ways.
 """
+import contextlib
 import pathlib
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -118,7 +122,8 @@ def flags(server, other):
     return nodes(server)[other.port][2].replace("myself,", "")
 
 
-def test_create_with_replicas():
+def test_six_servers_from_their_making_to_a_failover():
+    """One cluster for all of it, as redis-cli takes seconds to make one."""
     with Made(6) as made:
         made.create(replicas=1)
         made.wait()
@@ -127,13 +132,15 @@ def test_create_with_replicas():
             seen = nodes(server)
             assert len(seen) == 6 and sum("master" in fields[2] for fields in seen.values()) == 3, seen
             assert cluster_info(server)["cluster_state"] == "ok"
-        for number in range(50):
-            done = subprocess.run(["redis-cli", "-c", "-p", str(made.servers[0].port), "SET", f"key:{number}", "v"],
-                                  capture_output=True, text=True, timeout=60)
-            assert done.stdout.strip() == "OK", done
+        fill(made, 50)
         assert "[OK] All nodes agree about slots configuration." in cli("check", address(made.servers[4]))
-        assert "50 keys in 3 masters" in cli("info", address(made.servers[2]))
+        assert "150 keys in 3 masters" in cli("info", address(made.servers[2]))
         assert cli("call", address(made.servers[2]), "PING").count("PONG") == 6
+        for how in ((), ("FORCE",), ("TAKEOVER",)) if Chosen.long else ((), ("TAKEOVER",)):
+            a_replica_takes_over(made, how)
+        assert call(made.servers[0], "CLUSTER", "FAILOVER", "NOW") == ("-", b"ERR syntax error")
+        a_master_that_comes_back_follows(made)
+        assert len(keys(made)) == 150
 
 
 def check(*addresses):
@@ -199,55 +206,45 @@ def test_nodes_come_and_go():
         replica.stop()
 
 
-def test_a_replica_takes_over():
-    with Made(6) as made:
-        made.create(replicas=1)
-        made.wait()
-        for how in ((), ("FORCE",), ("TAKEOVER",)):
-            replica = made.replicas_are_up()[0]
-            master = next(server for server in made.servers
-                          if own_id(server) == nodes(replica)[replica.port][3])
-            slots = nodes(master)[master.port][8:]
-            ok(replica, "CLUSTER", "FAILOVER", *how)
-            until(lambda: role(replica) == "master" and role(master) == "slave", f"they change places {how}")
-            until(lambda: all(flags(server, replica) == "master" and flags(server, master) == "slave"
-                              for server in made.servers), "all hear of it")
-            made.wait()
-            for server in made.servers:
-                assert nodes(server)[replica.port][8:] == slots
-                assert nodes(server)[master.port][3] == own_id(replica)
-        assert call(made.servers[0], "CLUSTER", "FAILOVER", "NOW") == ("-", b"ERR syntax error")
+def a_replica_takes_over(made, how):
+    replica = made.replicas_are_up()[0]
+    master = next(server for server in made.servers if own_id(server) == nodes(replica)[replica.port][3])
+    slots = nodes(master)[master.port][8:]
+    ok(replica, "CLUSTER", "FAILOVER", *how)
+    until(lambda: role(replica) == "master" and role(master) == "slave", f"they change places {how}")
+    until(lambda: all(flags(server, replica) == "master" and flags(server, master) == "slave"
+                      for server in made.servers), "all hear of it")
+    made.wait()
+    for server in made.servers:
+        assert nodes(server)[replica.port][8:] == slots
+        assert nodes(server)[master.port][3] == own_id(replica)
 
 
-def test_a_master_that_comes_back_follows():
-    with Made(6) as made:
-        made.create(replicas=1)
-        made.wait()
-        replica = made.replicas_are_up()[0]
-        master = next(server for server in made.servers if own_id(server) == nodes(replica)[replica.port][3])
-        master.process.send_signal(signal.SIGKILL)
-        master.process.wait()
-        until(lambda: info(connection(replica), "replication")[b"master_link_status"] == b"down", "the link is lost")
-        assert call(replica, "CLUSTER", "FAILOVER")[1].startswith(b"ERR Master is down or failed")
-        ok(replica, "REPLICAOF", "NO", "ONE")  # as a Sentinel does
-        others = [server for server in made.servers if server not in (master, replica)]
-        until(lambda: all(flags(server, replica) == "master" for server in others), "all hear of it")
-        assert address(master) in cluster_info(others[0])["cluster_map_differs"]
-        master.start()
-        made.wait()
-        until(lambda: role(master) == "slave", "it follows its heir")
-        made.wait()
-        assert nodes(others[0])[master.port][3] == own_id(replica)
+def a_master_that_comes_back_follows(made):
+    replica = made.replicas_are_up()[0]
+    master = next(server for server in made.servers if own_id(server) == nodes(replica)[replica.port][3])
+    master.process.send_signal(signal.SIGKILL)
+    master.process.wait()
+    until(lambda: info(connection(replica), "replication")[b"master_link_status"] == b"down", "the link is lost")
+    assert call(replica, "CLUSTER", "FAILOVER")[1].startswith(b"ERR Master is down or failed")
+    ok(replica, "REPLICAOF", "NO", "ONE")  # as a Sentinel does
+    others = [server for server in made.servers if server not in (master, replica)]
+    until(lambda: all(flags(server, replica) == "master" for server in others), "all hear of it")
+    assert address(master) in cluster_info(others[0])["cluster_map_differs"]
+    master.start()
+    made.wait()
+    until(lambda: role(master) == "slave", "it follows its heir")
+    made.wait()
+    assert nodes(others[0])[master.port][3] == own_id(replica)
 
 
 def fill(made, count):
     """Keys of every slot of the cluster and of several types, our own among them."""
-    for number in range(count):
-        for words in (["SET", f"key:{number}", number], ["RPUSH", f"list:{number}", "a", "b"],
-                      ["LIMIT.TAKE", f"limit:{number}", "WINDOW", "10", "600000"]):
-            done = subprocess.run(["redis-cli", "-c", "-p", str(made.servers[0].port), *(str(word) for word in words)],
-                                  capture_output=True, text=True, timeout=60)
-            assert "ERR" not in done.stdout + done.stderr, done
+    commands = [words for number in range(count) for words in (
+        f"SET key:{number} {number}", f"RPUSH list:{number} a b", f"LIMIT.TAKE limit:{number} WINDOW 10 600000")]
+    done = subprocess.run(["redis-cli", "-c", "-p", str(made.servers[0].port)], input="\n".join(commands) + "\n",
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "ERR" not in done.stdout + done.stderr, done
 
 
 def keys(made):
@@ -256,19 +253,20 @@ def keys(made):
 
 
 def test_slots_move_with_their_keys():
+    count = 400 if Chosen.long else 60
     with Made(3) as made:
         made.create()
         made.wait()
-        fill(made, 40)
+        fill(made, 200)
         before = keys(made)
-        assert len(before) == 120
+        assert len(before) == 600
         first, second = made.servers[:2]
         said = cli("reshard", address(first), "--cluster-from", own_id(first), "--cluster-to", own_id(second),
-                   "--cluster-slots", "400", "--cluster-yes")
+                   "--cluster-slots", count, "--cluster-yes")
         assert "Moving slot 0 from" in said, said
         made.wait()
-        assert nodes(made.servers[2])[first.port][8:] == ["400-5460"], nodes(made.servers[2])
-        assert sorted(nodes(made.servers[2])[second.port][8:]) == ["0-399", "5461-10922"]
+        assert nodes(made.servers[2])[first.port][8:] == [f"{count}-5460"], nodes(made.servers[2])
+        assert sorted(nodes(made.servers[2])[second.port][8:]) == [f"0-{count - 1}", "5461-10922"]
         assert keys(made) == before
         assert "[OK] All 16384 slots covered." in cli("check", address(first))
         said = cli("rebalance", address(first), "--cluster-threshold", "1")
@@ -276,7 +274,7 @@ def test_slots_move_with_their_keys():
         assert keys(made) == before
         sizes = [sum(int(words.split("-")[-1]) - int(words.split("-")[0]) + 1
                      for words in nodes(server)[server.port][8:]) for server in made.servers]
-        assert sum(sizes) == SLOTS and max(sizes) - min(sizes) < 200, sizes
+        assert sum(sizes) == SLOTS and max(sizes) - min(sizes) < 10, sizes
 
 
 def test_a_master_that_gives_all_away_follows():
@@ -386,6 +384,55 @@ def test_what_migrate_cannot_do():
         leaver.sock.close()
         assert wire.reply(writer.replies(1)[0]) == ("+", b"OK")
         assert call(source, "GET", "{b}1") == ("$", b"one")
+
+
+class Stranger:
+    """Takes connections, and says the same to each until it is closed."""
+
+    def __init__(self, says):
+        self.says = says
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        with contextlib.suppress(OSError):  # closed
+            while True:
+                threading.Thread(target=self.speak, args=(self.listener.accept()[0],), daemon=True).start()
+
+    def speak(self, sock):
+        with sock, contextlib.suppress(OSError):
+            for _ in range(1000):
+                sock.sendall(self.says)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.close()
+
+
+NONSENSE = (b"HTTP/1.1 400 Bad Request\r\n\r\n", b"x" * 65536, b"+" + b"x" * 65536, b"*1000000000\r\n",
+            b"$1000000000\r\n" + b"x" * 65536, b"*1\r\n" * 10000, b"\0" * 65536, b":\r\n$x\r\n", b"-\r\n")
+
+
+def test_strangers_that_talk_nonsense():
+    """MIGRATE, and MEET, to what is no server of ours: others are served meanwhile, and nothing is lost."""
+    with Made(2) as made:
+        made.create_two()
+        source = made.servers[0]
+        ok(source, "SET", "{b}1", "one")
+        other = connection(source)
+        rss = source.rss_bytes()
+        for says in NONSENSE:
+            with Stranger(says) as stranger:
+                ok(source, "CLUSTER", "MEET", "127.0.0.1", stranger.port)
+                answer = call(source, "MIGRATE", "127.0.0.1", stranger.port, "{b}1", "0", "5000")
+                assert answer[0] == "-", (says[:20], answer)
+                assert other.call("GET", "{b}1") == ("$", b"one")
+                assert other.call("SET", "{b}2", "x") == ("+", b"OK")
+        assert len(nodes(source)) == 2 and source.rss_bytes() - rss < 64 << 20
+        made.wait()
 
 
 def test_migrate_to_redis_and_to_sluice_alone():

@@ -17,9 +17,10 @@ class Skip(Exception):
 
 
 class Chosen:
-    """The program under test: --server. emulated: it is another processor's, and what is seen of its process is the
-    emulator's."""
+    """The program under test: --server. long: whether tests that have a long form take it. emulated: it is another
+    processor's, and what is seen of its process is the emulator's."""
     program = SLUICE
+    long = False
     emulated = "SLUICE_EMULATED" in os.environ
 
 
@@ -91,9 +92,10 @@ def run_tests(document, functions):
     parser = argparse.ArgumentParser(description=document,
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--server", default=SLUICE)
+    parser.add_argument("--long", action="store_true")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
-    Chosen.program = options.server
+    Chosen.program, Chosen.long = options.server, options.long
     failed = 0
     for name, test in list(functions.items()):
         if not name.startswith("test_") or (options.names and name not in options.names):

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/cluster/cluster_state.h"
 #include "tests/support/engine_fixture.h"
@@ -52,6 +53,23 @@ TEST_F(SlotGateTest, LimitsOfOneRequestAreOfOneSlot) {
 TEST_F(SlotGateTest, AFencedCommandIsOfTheSlotOfItsLock) {
   EXPECT_EQ(Say("FENCED {b}lock 1 SET {a}x 1"), kCross);
   EXPECT_EQ(Say("FENCED {a}lock 1 SET {a}x 1"), kMoved);
+}
+
+TEST_F(SlotGateTest, OneKeyOfAMillionIsElsewhere) {
+  std::vector<std::string> words(1'000'000, "{b}");
+  words.front() = "EXISTS";
+  EXPECT_EQ(client_->Run(words).ToText(), ":0");
+  words.back() = "{a}";
+  EXPECT_EQ(client_->Run(words).ToText(), kCross);
+}
+
+TEST_F(SlotGateTest, BracesThatMakeNoTagAreOfTheName) {
+  // As of redis-server: the slots of the whole names.
+  EXPECT_EQ(Say("CLUSTER KEYSLOT {}a"), ":10875");
+  EXPECT_EQ(Say("GET {}a"), "-MOVED 10875 there:2");
+  EXPECT_EQ(Say("CLUSTER KEYSLOT }{b"), ":542");
+  EXPECT_EQ(Say("GET }{b"), "(nil)");
+  EXPECT_EQ(Say("MGET {b} {}b"), kCross);
 }
 
 TEST_F(SlotGateTest, WaitersForKeysThatMoveAreSentThere) {
