@@ -82,6 +82,7 @@ std::span<const CommandFamily> AllFamilies() {
       StreamDeletionsFamily(),
       StreamGroupsFamily(),
       StreamInfoFamily(),
+      StreamNacksFamily(),
       StreamPendingFamily(),
       StreamReadFamily(),
       StreamsFamily(),

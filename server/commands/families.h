@@ -83,6 +83,7 @@ CommandFamily StreamClaimsFamily();
 CommandFamily StreamDeletionsFamily();
 CommandFamily StreamGroupsFamily();
 CommandFamily StreamInfoFamily();
+CommandFamily StreamNacksFamily();
 CommandFamily StreamPendingFamily();
 CommandFamily StreamReadFamily();
 CommandFamily StreamsFamily();

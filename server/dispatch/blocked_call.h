@@ -25,12 +25,17 @@ class WaitOwner {
   virtual ~WaitOwner() = default;
   // The wait is over, by no doing of the owner's. May finish other waits.
   virtual void WaitCancelled(uint64_t wait_id, WaitEnd end) = 0;
+  // BlockTerms::look_again_ms has come.
+  virtual void LookAgain(uint64_t) {}
 };
 
 // The terms on which a client is blocked. The keys themselves are an argument of Block, as their
 // line is kept by Waiters.
 struct BlockTerms {
   int64_t deadline_ms = 0;  // engine ms; 0: none
+  // With keys: the engine ms at which the handler runs again even if nothing has touched them; 0:
+  // never. One that then waits on says anew when.
+  int64_t look_again_ms = 0;
   // With keys: what one of them has to hold for the handler to run again.
   ValueType type = ValueType::kString;
   bool when_gone = false;  // also when it holds nothing, or something else
@@ -52,10 +57,15 @@ struct BlockedCall : SessionState, TimerTask {
   Handler on_timeout = nullptr;
   WaitOwner* owner = nullptr;
   uint64_t wait_id = 0;
+  int64_t deadline_ms = 0;
+  int64_t look_again_ms = 0;
   int64_t ran_ns = 0;     // what its command has taken so far, waiting apart
   size_t kept_bytes = 0;  // what its owner keeps for the wait
 
   BlockedCall(SessionId id, const Request& waits) : session(id), request(waits) {}
+  bool looks_first() const {
+    return look_again_ms != 0 && (deadline_ms == 0 || look_again_ms < deadline_ms);
+  }
   size_t MemoryBytes() const override {
     const size_t asked_bytes = asked ? BlockSize(sizeof(*asked)) + asked->heap_bytes() : 0;
     // BlockedClients::Wait has a reference beside this.

@@ -26,8 +26,13 @@ bool BlockedClients::Block(CommandCall& call, const BlockTerms& terms) {
   }
   Session& session = call.client;
   if (session.blocked) {
-    assert(BlockedCallOf(session)->woken);
-    BlockedCallOf(session)->stays = true;
+    BlockedCall& blocked = *BlockedCallOf(session);
+    assert(blocked.woken);
+    blocked.stays = true;
+    if (blocked.look_again_ms != 0) {
+      blocked.look_again_ms = terms.look_again_ms;
+      SetTimer(blocked);
+    }
     return false;
   }
   assert(!session.rare->blocked_call && session.close == CloseMode::kOpen);
@@ -47,19 +52,26 @@ void BlockedClients::SetTerms(BlockedCall& blocked, const BlockTerms& terms) {
   blocked.on_timeout = terms.on_timeout;
   blocked.owner = terms.owner;
   blocked.wait_id = terms.wait_id;
-  if (terms.deadline_ms == 0) return;
+  blocked.deadline_ms = terms.deadline_ms;
+  blocked.look_again_ms = terms.look_again_ms;
+  SetTimer(blocked);
+  if (terms.deadline_ms != 0) ++with_deadline_;
+}
+
+// For its deadline, or for the look before that.
+void BlockedClients::SetTimer(BlockedCall& blocked) {
+  const int64_t at_ms = blocked.looks_first() ? blocked.look_again_ms : blocked.deadline_ms;
+  if (at_ms == 0) return on_.timers.Disarm(blocked);
   blocked.fired = [](TimerTask& task) {
     const Wait& wait = static_cast<Wait&>(task);
-    wait.whose.TimeIsOver(*wait.whose.on_.clients.Find(wait.session));
+    wait.whose.TimerFired(*wait.whose.on_.clients.Find(wait.session));
   };
-  on_.timers.Arm(blocked, terms.deadline_ms);
-  ++with_deadline_;
+  on_.timers.Arm(blocked, at_ms);
 }
 
 void BlockedClients::GoOn(Session& session, const BlockTerms& terms) {
   BlockedCall& blocked = *BlockedCallOf(session);
-  if (blocked.fired) --with_deadline_;
-  blocked.fired = nullptr;
+  if (blocked.deadline_ms != 0) --with_deadline_;
   on_.timers.Disarm(blocked);
   SetTerms(blocked, terms);
 }
@@ -82,11 +94,13 @@ void BlockedClients::Wrap(CommandCall& call, size_t prefix) {
 }
 
 void BlockedClients::TimeShifted(int64_t ms) {
-  if (with_deadline_ == 0) return;
+  if (size_ == 0) return;
   on_.clients.ForEach([&](const Session& session) {
     BlockedCall* const blocked = session.blocked ? BlockedCallOf(session) : nullptr;
-    if (blocked && blocked->node.linked())
-      on_.timers.Arm(*blocked, blocked->node.deadline_ms() + ms);
+    if (!blocked || !blocked->node.linked()) return;
+    if (blocked->deadline_ms != 0) blocked->deadline_ms += ms;
+    if (blocked->look_again_ms != 0) blocked->look_again_ms += ms;
+    SetTimer(*blocked);
   });
 }
 
@@ -94,7 +108,7 @@ std::string BlockedClients::Audit() const {
   size_t blocked = 0, deadlines = 0;
   on_.clients.ForEach([&](const Session& session) {
     blocked += session.blocked;
-    deadlines += session.rare->blocked_call && BlockedCallOf(session)->fired != nullptr;
+    deadlines += session.rare->blocked_call && BlockedCallOf(session)->deadline_ms != 0;
   });
   if (blocked != size_) return "the waiting clients are miscounted";
   return deadlines == with_deadline_ ? "" : "the waiters with a deadline are miscounted";
@@ -109,7 +123,7 @@ std::unique_ptr<BlockedCall> BlockedClients::TakeCall(Session& session) {
   std::unique_ptr<BlockedCall> blocked(
       static_cast<BlockedCall*>(session.rare.Make().blocked_call.release()));
   session.blocked = false;
-  if (blocked->fired) --with_deadline_;
+  if (blocked->deadline_ms != 0) --with_deadline_;
   on_.timers.Disarm(*blocked);
   --size_;
   return blocked;
@@ -191,8 +205,10 @@ void BlockedClients::Refuse(Session& session, std::string_view error) {
   Answered(session, *blocked);
 }
 
-// As Redis has it, the slow log and the histogram hear nothing of it.
-void BlockedClients::TimeIsOver(Session& session) {
+// Time to look, or the end: of that, as Redis has it, the slow log and the histogram hear nothing.
+void BlockedClients::TimerFired(Session& session) {
+  const BlockedCall& blocked = *BlockedCallOf(session);
+  if (blocked.looks_first()) return blocked.owner->LookAgain(blocked.wait_id);
   EndWait(session, End::kTimeout, WaitEnd::kTimeout);
   Resume(session);
 }

@@ -105,7 +105,8 @@ class BlockedClients final : public ClosingListener {
   Request Checked(Args words) const;
   std::unique_ptr<BlockedCall> TakeCall(Session& session);
   void SetTerms(BlockedCall& blocked, const BlockTerms& terms);
-  void TimeIsOver(Session& session);
+  void SetTimer(BlockedCall& blocked);
+  void TimerFired(Session& session);
   static void TellOwner(const BlockedCall& blocked, WaitEnd end);
   std::unique_ptr<BlockedCall> EndWait(Session& session, End answer, WaitEnd end);
   void Answered(Session& session, BlockedCall& blocked);

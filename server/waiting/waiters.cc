@@ -143,6 +143,10 @@ void Waiters::KeyTouched(int db, std::string_view key, bool) {
   if (line != lines_.end()) Note(line->first, line->second);
 }
 
+void Waiters::LookAgain(uint64_t arrival) {
+  for (const KeyName& name : waits_.at(arrival).keys) Note(name, lines_.at(name));
+}
+
 // The values that are there when they are served count.
 void Waiters::DatabaseReplaced(int db, int other) {
   for (auto& [name, line] : lines_) {

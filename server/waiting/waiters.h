@@ -20,11 +20,12 @@
 // those noted before, until none is left.
 //
 // A waiter is run only while the key holds a value of BlockTerms::type, and with `when_gone`
-// (XREADGROUP) also when it was touched and holds no such value. So a woken handler never has to
-// think of WRONGTYPE of woken_key, and a thousand clients that wait for one element cost one run
-// and not a thousand. Nor do they cost a walk past them where the key holds another type: waiters
-// of a key stand apart by what they wait for. Nor where a stream changes and gets no entry. A key
-// that is waited for by its name stays so over SWAPDB and FLUSHDB: what then is there counts.
+// (XREADGROUP) also when it was touched and holds no such value, or when the moment
+// BlockTerms::look_again_ms has come, as if its keys were touched then. So a woken handler never
+// has to think of WRONGTYPE of woken_key, and a thousand clients that wait for one element cost one
+// run and not a thousand. Nor do they cost a walk past them where the key holds another type:
+// waiters of a key stand apart by what they wait for. Nor where a stream changes and gets no entry.
+// A key that is waited for by its name stays so over SWAPDB and FLUSHDB: what then is there counts.
 //
 // A wake-up is no new call of the command for INFO commandstats, but its time counts. The effects
 // of a woken handler are recorded as always: say ReplaceWith() what was done (LPOP for BLPOP).
@@ -74,6 +75,7 @@ class Waiters final : public WaitOwner, public KeyListener {
   // Serves the waiters of noted keys. Between top-level commands only.
   void ServeReady();
   void WaitCancelled(uint64_t arrival, WaitEnd) override { Forget(arrival); }
+  void LookAgain(uint64_t arrival) override;
 
   std::string Audit() const;  // the first violated invariant as a sentence, or empty
   size_t keys() const { return lines_.size(); }

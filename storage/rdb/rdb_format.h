@@ -21,7 +21,7 @@ namespace sluice {
 
 inline constexpr uint16_t kRdbVersion = 10;          // Redis 7.0
 inline constexpr uint16_t kRdbVersionFieldTtl = 12;  // Redis 7.4, which has deadlines of fields
-inline constexpr uint16_t kRdbVersionMax = 12;       // the highest that is read
+inline constexpr uint16_t kRdbVersionMax = 15;       // the highest that is read: Redis 8.10
 inline constexpr uint16_t kRdbVersionValkey = 80;    // Valkey 9.0 went its own way
 inline constexpr size_t kRdbFooterBytes = 10;
 // A longer text is not compressed, and no text that is compressed may say that it is longer.
@@ -60,6 +60,8 @@ enum class RdbType : uint8_t {
   kHashListpackFieldTtlRc = 23,
   kHashFieldTtl = 24,
   kHashListpackFieldTtl = 25,
+  kStream4 = 26,  // of Redis 8.6: with ids that producers give
+  kStream5 = 27,  // of Redis 8.8: with pending entries that nobody owns
   // Valkey's own, which are 22 in its files, with a Unix time behind each field: name, value, ms 8
   // (-1: none). This number stands in no file.
   kValkeyHash = 222,

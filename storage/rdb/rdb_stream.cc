@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "storage/rdb/rdb_moment.h"
@@ -14,6 +15,7 @@ namespace sluice {
 namespace {
 
 constexpr size_t kPendingPerPart = 64;
+constexpr std::string_view kNobody = "";
 
 // --- writing
 
@@ -89,24 +91,43 @@ bool ReadPending(RdbReader& reader, StreamGroup::PendingEntries& pending) {
   return reader.ok();
 }
 
-// A pending entry has exactly one owner; one without is left out.
+bool HasSecondTime(RdbType type) { return type != RdbType::kStream1 && type != RdbType::kStream2; }
+
+// Ids, in the order in which they were given back.
+bool ReadUnowned(RdbReader& reader, const StreamGroup::PendingEntries& pending,
+                 StreamGroup& group) {
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    const StreamId id = ReadRawId(reader.Raw(16));
+    const auto found = pending.find(id);
+    if (found == pending.end() || group.FindPending(id)) return false;
+    group.Disown(id, found->second.deliveries);
+  }
+  return reader.ok();
+}
+
+// A pending entry has one owner or, if the file says so, none; another one without is left out.
 bool ReadConsumers(RdbType type, RdbReader& reader, const StreamGroup::PendingEntries& pending,
                    StreamGroup& group) {
   for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
     const std::string name = reader.String();
     const int64_t seen_ms = ReadUnixMs(reader);
-    if (type == RdbType::kStream3) reader.Int64();  // when it was last given something
+    if (HasSecondTime(type)) reader.Int64();  // when it was last given something
     if (reader.failed() || group.FindConsumer(name)) return false;
-    StreamConsumer& consumer = group.AddConsumer(name, seen_ms);
+    const bool is_nobody = name.empty() && seen_ms == 0;
+    StreamConsumer* const consumer = is_nobody ? nullptr : &group.AddConsumer(name, seen_ms);
     for (uint64_t ids = reader.Length(); ids > 0 && reader.ok(); --ids) {
       const StreamId id = ReadRawId(reader.Raw(16));
       const auto found = pending.find(id);
       if (found == pending.end() || group.FindPending(id)) return false;
-      PendingEntry& entry = group.Give(id, consumer);
-      entry.delivered_ms = found->second.delivered_ms;
-      entry.deliveries = found->second.deliveries;
+      const auto& [owner, delivered_ms, deliveries] = found->second;
+      if (is_nobody || (name.empty() && delivered_ms == 0)) {
+        group.Disown(id, deliveries);
+      } else {
+        group.Give(id, *consumer, delivered_ms, deliveries);
+      }
     }
   }
+  if (type == RdbType::kStream5 && !ReadUnowned(reader, pending, group)) return false;
   if (reader.ok() && group.pending().size() != pending.size()) {
     reader.Mend("pending entries without a consumer");
   }
@@ -126,6 +147,22 @@ bool ReadGroups(RdbType type, RdbReader& reader, Stream& stream) {
     if (!group || !ReadPending(reader, pending)) return false;
     if (!ReadConsumers(type, reader, pending, *group)) return false;
   }
+  return reader.ok();
+}
+
+// Passes over the producers of XADD's IDMP, and the bounds of what is kept of them.
+bool PassProducers(RdbReader& reader) {
+  reader.Length();  // for how long it is kept
+  reader.Length();  // of how many ids
+  for (uint64_t left = reader.Length(); left > 0 && reader.ok(); --left) {
+    reader.String();
+    for (uint64_t ids = reader.Length(); ids > 0 && reader.ok(); --ids) {
+      reader.String();
+      ReadId(reader);  // of the entry
+    }
+  }
+  reader.Length();  // how many had an id
+  reader.Length();  // how many of those came again
   return reader.ok();
 }
 
@@ -167,7 +204,7 @@ bool ReadCounters(RdbType type, RdbReader& reader, Stream& stream) {
 StreamParts::StreamParts(const Stream& stream)
     : stream_(stream), chunk_(stream.chunks().begin()), group_(stream.groups().begin()) {}
 
-// head -> chunks -> (group -> pending -> (consumer -> owned)*)* -> end
+// head -> chunks -> (group -> pending -> [unowned] -> (consumer -> owned [-> unowned])*)* -> end
 bool StreamParts::WriteNext(RdbWriter& writer) {
   switch (next_) {
     case Next::kHead:
@@ -188,6 +225,9 @@ bool StreamParts::WriteNext(RdbWriter& writer) {
       break;
     case Next::kOwned:
       next_ = WriteOwned(writer);
+      break;
+    case Next::kUnowned:
+      next_ = WriteUnowned(writer);
       break;
   }
   return next_ != Next::kGroup || group_ != stream_.groups().end();
@@ -226,13 +266,19 @@ StreamParts::Next StreamParts::WritePending(RdbWriter& writer) {
   for (size_t i = 0; i < kPendingPerPart && pending_ != group.pending().end(); ++i, ++pending_) {
     const auto& [id, pending] = *pending_;
     WriteRawId(id, writer);
-    writer.Int64(pending.delivered_ms);
+    writer.Int64(pending.shown_ms());
     writer.Length(static_cast<uint64_t>(pending.deliveries));
   }
   if (pending_ != group.pending().end()) return Next::kPending;
-  writer.Length(group.consumers().size());
   consumer_ = group.consumers().begin();
-  return Next::kConsumer;
+  unowned_ = group.unowned().begin();
+  const bool has_nobody = !group.unowned().empty() && !group.FindConsumer(kNobody);
+  writer.Length(group.consumers().size() + (has_nobody ? 1 : 0));
+  if (!has_nobody) return Next::kConsumer;
+  writer.String(kNobody);
+  writer.Int64(0);
+  writer.Length(group.unowned().size());
+  return Next::kUnowned;
 }
 
 StreamParts::Next StreamParts::WriteConsumer(RdbWriter& writer) {
@@ -241,9 +287,10 @@ StreamParts::Next StreamParts::WriteConsumer(RdbWriter& writer) {
     return Next::kGroup;
   }
   const auto& [name, consumer] = *consumer_;
+  const size_t unowned = name == kNobody ? group_->second->unowned().size() : 0;
   writer.String(name);
   writer.Int64(consumer->seen_ms);
-  writer.Length(consumer->pending.size());
+  writer.Length(consumer->pending.size() + unowned);
   owned_ = consumer->pending.begin();
   return Next::kOwned;
 }
@@ -253,8 +300,14 @@ StreamParts::Next StreamParts::WriteOwned(RdbWriter& writer) {
   for (size_t i = 0; i < kPendingPerPart && owned_ != owned.end(); ++i, ++owned_)
     WriteRawId(*owned_, writer);
   if (owned_ != owned.end()) return Next::kOwned;
-  ++consumer_;
-  return Next::kConsumer;
+  return (consumer_++)->first == kNobody ? Next::kUnowned : Next::kConsumer;
+}
+
+StreamParts::Next StreamParts::WriteUnowned(RdbWriter& writer) {
+  const auto& unowned = group_->second->unowned();
+  for (size_t i = 0; i < kPendingPerPart && unowned_ != unowned.end(); ++i, ++unowned_)
+    WriteRawId(unowned_->second, writer);
+  return unowned_ != unowned.end() ? Next::kUnowned : Next::kConsumer;
 }
 
 void WriteStream(const Stream& stream, RdbWriter& writer) {
@@ -264,8 +317,9 @@ void WriteStream(const Stream& stream, RdbWriter& writer) {
 
 std::unique_ptr<Stream> ReadStream(RdbType type, RdbReader& reader) {
   auto stream = std::make_unique<Stream>();
+  const bool has_producers = type == RdbType::kStream4 || type == RdbType::kStream5;
   if (ReadChunks(reader, *stream) && ReadCounters(type, reader, *stream) &&
-      ReadGroups(type, reader, *stream)) {
+      ReadGroups(type, reader, *stream) && (!has_producers || PassProducers(reader))) {
     return stream;
   }
   reader.Fail();

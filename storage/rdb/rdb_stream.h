@@ -9,7 +9,13 @@
 //            value ... | how many elements that was
 //
 // The first version has no first id, max deleted id, added, and entries read; the third one has a
-// second time of each consumer. Ids of 16 bytes are big-endian.
+// second time of each consumer. The fourth has, behind all, what XADD's IDMP remembers, which is
+// read and left out; the fifth behind the consumers of a group the ids of its pending entries that
+// nobody owns: count | id 16 ... Ids of 16 bytes are big-endian.
+//
+// The second version is written. There what nobody owns is of a consumer without a name, who was
+// never seen, delivered at time 0, in the order in which it was given back; Redis takes that for a
+// consumer.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +36,14 @@ class StreamParts {
   bool WriteNext(RdbWriter& writer);           // false: that was the last part
 
  private:
-  enum class Next : uint8_t { kHead, kChunk, kGroup, kPending, kConsumer, kOwned };
+  enum class Next : uint8_t { kHead, kChunk, kGroup, kPending, kConsumer, kOwned, kUnowned };
 
   Next WriteChunk(RdbWriter& writer);
   Next WriteGroup(RdbWriter& writer);
   Next WritePending(RdbWriter& writer);
   Next WriteConsumer(RdbWriter& writer);
   Next WriteOwned(RdbWriter& writer);
+  Next WriteUnowned(RdbWriter& writer);
 
   const Stream& stream_;
   Next next_ = Next::kHead;
@@ -45,6 +52,7 @@ class StreamParts {
   StreamGroup::PendingEntries::const_iterator pending_;      // of the group
   StreamGroup::Consumers::const_iterator consumer_;          // of the group
   decltype(StreamConsumer::pending)::const_iterator owned_;  // of the consumer
+  StreamGroup::Unowned::const_iterator unowned_;             // of the group
 };
 
 void WriteStream(const Stream& stream, RdbWriter& writer);            // as RdbType::kStream2

@@ -37,6 +37,8 @@ inline constexpr RdbTypeName kRdbTypeNames[] = {
     {RdbType::kStream2, "stream", "second form"},
     {RdbType::kSetListpack, "set", "listpack"},
     {RdbType::kStream3, "stream", "third form"},
+    {RdbType::kStream4, "stream", "fourth form"},
+    {RdbType::kStream5, "stream", "fifth form"},
     {RdbType::kValkeyHash, "hash", "texts with deadlines, Valkey's"},
     {RdbType::kHashFieldTtlRc, "hash", "texts with deadlines, of Redis 7.4's release candidates"},
     {RdbType::kHashListpackFieldTtlRc, "hash",

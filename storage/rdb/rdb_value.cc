@@ -137,6 +137,8 @@ constexpr ReadRow kReaders[] = {
     {RdbType::kStream1, ReadStreamValue},
     {RdbType::kStream2, ReadStreamValue},
     {RdbType::kStream3, ReadStreamValue},
+    {RdbType::kStream4, ReadStreamValue},
+    {RdbType::kStream5, ReadStreamValue},
 };
 
 uint64_t LittleEndian(std::string_view bytes) {

@@ -30,8 +30,8 @@ std::string TextOf(const Stream& stream) {
             std::to_string(group->entries_read);
     for (const auto& [consumer, state] : group->consumers()) text += " " + consumer;
     for (const auto& [id, pending] : group->pending()) {
-      text += "\n    " + id.Text() + " " + pending.consumer->name + " " +
-              std::to_string(pending.delivered_ms) + " x" + std::to_string(pending.deliveries);
+      text += "\n    " + id.Text() + " " + std::string(pending.owner()) + " " +
+              std::to_string(pending.shown_ms()) + " x" + std::to_string(pending.deliveries);
     }
   }
   return text;

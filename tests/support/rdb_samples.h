@@ -90,9 +90,13 @@ inline std::string StreamOf(RdbType type) {
   for (const std::string_view part : {kId, kMoment, "\3"sv}) writer.Raw(part);
   writer.Raw("\1\2me"sv);
   writer.Raw(kMoment);
-  if (type == RdbType::kStream3) writer.Raw(kMoment);
+  const bool is_redis_8 = type == RdbType::kStream4 || type == RdbType::kStream5;
+  if (type == RdbType::kStream3 || is_redis_8) writer.Raw(kMoment);
   writer.Length(1);
   writer.Raw(kId);
+  if (type == RdbType::kStream5) writer.Raw("\0"sv);  // nothing is unowned
+  // How long and how many, a producer with an id and its entry, how many came and came again.
+  if (is_redis_8) writer.Raw("\x40\x64\x40\x64\1\1p\1\3one\1\1\1\0"sv);
   return bytes;
 }
 
@@ -215,6 +219,8 @@ inline std::vector<RdbSample> RdbSamples() {
       {"stream_2", RdbType::kStream2, StreamOf(RdbType::kStream2)},
       {"set_listpack", RdbType::kSetListpack, Texts({Listpack({"a", "17"})}), "REDIS0011"},
       {"stream_3", RdbType::kStream3, StreamOf(RdbType::kStream3), "REDIS0011"},
+      {"stream_4", RdbType::kStream4, StreamOf(RdbType::kStream4), "REDIS0013"},
+      {"stream_5", RdbType::kStream5, StreamOf(RdbType::kStream5), "REDIS0014"},
       {"hash_valkey", RdbType::kValkeyHash,
        "\2\1a\1v" + std::string(8, '\xff') + "\1b\1w" + std::string(kEarliest), "VALKEY080"},
       {"hash_timed_rc", RdbType::kHashFieldTtlRc,

@@ -107,8 +107,8 @@ void ReplyId(ReplySink& reply, StreamId id) {
 }
 
 // An id and a flat array of fields and values, in RESP3 too.
-void ReplyEntry(ReplySink& reply, const StreamEntry& entry) {
-  reply.Array(2);
+void ReplyEntry(ReplySink& reply, const StreamEntry& entry, size_t elements) {
+  reply.Array(elements);
   ReplyId(reply, entry.id());
   reply.Array(2 * entry.pairs());
   entry.ForEachPair([&reply](std::string_view field, std::string_view value) {
@@ -142,12 +142,14 @@ void ReplyNoGroupForKey(CommandCall& call, std::string_view group, std::string_v
 // --- effects
 
 // XCLAIM says everything about a pending entry: its owner, when it was delivered, how often. With
-// FORCE it is made if a replay does not know it. IDLE would be relative, hence TIME in Unix ms.
+// FORCE it is made if a replay does not know it. IDLE would be relative, hence TIME in Unix ms. One
+// that nobody owns is given to a consumer without a name, at time 0: so a redis-server that follows
+// has it pending and free to be claimed, and a Sluice knows it as what it is.
 void RecordPending(CommandCall& call, const GroupPlace& place, StreamId id,
                    const PendingEntry& pending) {
   if (!call.wants_effects()) return;
-  call.ReplaceWith({"XCLAIM", place.key, place.name, pending.consumer->name, "0", id.Text(), "TIME",
-                    Int64Text(pending.delivered_ms), "RETRYCOUNT", Int64Text(pending.deliveries),
+  call.ReplaceWith({"XCLAIM", place.key, place.name, pending.owner(), "0", id.Text(), "TIME",
+                    Int64Text(pending.shown_ms()), "RETRYCOUNT", Int64Text(pending.deliveries),
                     "FORCE", "JUSTID", "LASTID", place.group.last_id.Text()});
 }
 

@@ -70,7 +70,8 @@ Entry& MakeStream(CommandCall& call, HashedKey key);
 // --- replies
 
 void ReplyId(ReplySink& reply, StreamId id);
-void ReplyEntry(ReplySink& reply, const StreamEntry& entry);
+// The two elements of an entry; `elements` of which are to be the array, the rest by the caller.
+void ReplyEntry(ReplySink& reply, const StreamEntry& entry, size_t elements = 2);
 // The entries between two ids, at most `most`.
 void ReplyRange(ReplySink& reply, const Stream& stream, StreamId from, StreamId to, uint64_t most);
 // -NOGROUP in its three wordings.

@@ -36,6 +36,7 @@ struct ClaimTerms {
   int64_t delivered_ms = 0;
   int64_t retry_count = -1;  // negative: one more than before, but with just_id as before
   bool just_id = false;
+  bool to_nobody = false;
 };
 
 // Takes entries of one group for one consumer, and answers with them in the end.
@@ -55,7 +56,7 @@ class Claim {
 
   // In wall-clock ms, as delivery times are; a clock that was set back makes entries look fresh.
   bool IdleEnough(const PendingEntry& pending) const {
-    return terms_.idle_min_ms == 0 ||
+    return terms_.idle_min_ms == 0 || pending.unowned() ||
            call_.now.unix_ms() - pending.delivered_ms >= terms_.idle_min_ms;
   }
 
@@ -65,14 +66,16 @@ class Claim {
   void Take(StreamId id, const StreamEntry& entry, const PendingEntry* pending,
             std::string_view consumer_name) {
     const int64_t before = pending ? pending->deliveries : 1;
-    if (!consumer_) consumer_ = &SeenConsumer(call_, place_, consumer_name);
-    PendingEntry& taken = place_.group.Give(id, *consumer_);
-    taken.delivered_ms = terms_.delivered_ms;
-    taken.deliveries = terms_.retry_count >= 0 ? terms_.retry_count
-                       : terms_.just_id        ? before
-                                               : NextCount(before);
+    const int64_t deliveries = terms_.retry_count >= 0 ? terms_.retry_count
+                               : terms_.just_id        ? before
+                                                       : NextCount(before);
     taken_.push_back(entry);
-    RecordPending(call_, place_, id, taken);
+    if (terms_.to_nobody) {
+      return RecordPending(call_, place_, id, place_.group.Disown(id, deliveries));
+    }
+    if (!consumer_) consumer_ = &SeenConsumer(call_, place_, consumer_name);
+    RecordPending(call_, place_, id,
+                  place_.group.Give(id, *consumer_, terms_.delivered_ms, deliveries));
   }
 
   size_t size() const { return taken_.size(); }
@@ -161,6 +164,8 @@ bool ReadClaimArgs(CommandCall& call, ClaimArgs& result) {
   const int64_t at = result.delivered_ms.value_or(result.now_ms);
   const bool may_be = at >= 0 && (at <= result.now_ms || call.client.replays);
   result.terms.delivered_ms = may_be ? at : result.now_ms;
+  // How effects and files tell of what nobody owns; see RecordPending.
+  result.terms.to_nobody = call.args[3].empty() && result.delivered_ms == 0;
   return true;
 }
 

@@ -116,22 +116,25 @@ void ReplyConsumerFull(ReplySink& reply, StreamGroup& group, const StreamConsume
   }
 }
 
-// Each list is cut to `most`, its count above it is not.
+// Each list is cut to `most`, its count above it is not. nacked-count, which Redis 7.0 does not
+// have, is there where there is something to count.
 void ReplyGroupFull(ReplySink& reply, const Stream& stream, std::string_view name,
                     StreamGroup& group, uint64_t most) {
-  reply.Map(7);
+  const size_t unowned = group.unowned().size();
+  reply.Map(unowned > 0 ? 8 : 7);
   Field(reply, "name", name);
   Field(reply, "last-delivered-id", group.last_id);
   CounterFields(reply, stream, group);
   Field(reply, "pel-count", group.pending().size());
+  if (unowned > 0) Field(reply, "nacked-count", unowned);
   reply.Bulk("pending");
   size_t left = AtMost(group.pending().size(), most);
   reply.Array(left);
   for (auto at = group.pending().begin(); left > 0; ++at, --left) {
     reply.Array(4);
     ReplyId(reply, at->first);
-    reply.Bulk(at->second.consumer->name);
-    reply.Integer(at->second.delivered_ms);
+    reply.Bulk(at->second.owner());
+    reply.Integer(at->second.shown_ms());
     reply.Integer(at->second.deliveries);
   }
   reply.Bulk("consumers");

@@ -16,6 +16,8 @@
 namespace sluice {
 namespace {
 
+constexpr int64_t kIdleForEver = -1;  // as Redis 8.8 shows what nobody owns
+
 // `summary`: only key and group were given.
 struct PendingArgs {
   bool summary = true;
@@ -84,7 +86,8 @@ std::vector<Shown> FindShown(CommandCall& call, StreamGroup& group, const Pendin
   std::vector<Shown> result;
   const int64_t now_ms = call.now.unix_ms();
   const auto take = [&](StreamId id, const PendingEntry& entry) {
-    if (args.idle_min_ms != 0 && now_ms - entry.delivered_ms < args.idle_min_ms) return;
+    const bool is_idle = entry.unowned() || now_ms - entry.delivered_ms >= args.idle_min_ms;
+    if (args.idle_min_ms != 0 && !is_idle) return;
     result.push_back({id, &entry});
   };
   const auto has_room = [&] { return result.size() < static_cast<uint64_t>(args.count); };
@@ -122,13 +125,15 @@ void XPending(CommandCall& call) {
   const StreamConsumer* const consumer =
       args.consumer ? group->FindConsumer(*args.consumer) : nullptr;
   if (args.consumer && !consumer) return call.reply.Array(0);
+  const int64_t now_ms = call.now.unix_ms();
   const std::vector<Shown> shown = FindShown(call, *group, args, consumer);
   call.reply.Array(shown.size());
   for (const auto& [id, entry] : shown) {
     call.reply.Array(4);
     ReplyId(call.reply, id);
-    call.reply.Bulk(entry->consumer->name);
-    call.reply.Integer(std::max<int64_t>(call.now.unix_ms() - entry->delivered_ms, 0));
+    call.reply.Bulk(entry->owner());
+    call.reply.Integer(entry->unowned() ? kIdleForEver
+                                        : std::max<int64_t>(now_ms - entry->delivered_ms, 0));
     call.reply.Integer(entry->deliveries);
   }
 }

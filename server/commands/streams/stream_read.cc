@@ -11,7 +11,13 @@
 //   XREADGROUP   id    gives                              effect for each entry
 //                >     what no consumer was given yet     XCLAIM ... FORCE JUSTID LASTID
 //                0     all that is pending for this one   XCLAIM with the new count and time
+//
+// With CLAIM ms, ">" first gives what has been pending for so long, whoever has it, the oldest
+// first, and each entry says for how long, and how often it was delivered before. A client that
+// waits is woken when an entry becomes so old.
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,11 +35,19 @@ namespace {
 
 constexpr uint64_t kWokenCount = 1000;  // most that a wake-up gives without a COUNT
 
+struct FoundEntry {
+  StreamId id;
+  // Null: it is still pending but was deleted, and is its id alone.
+  std::optional<StreamEntry> entry;
+  int64_t idle_ms = 0;
+  int64_t deliveries = 0;  // before this one
+};
+
 // The entries that one stream gives.
 struct Found {
   std::string_view key;
-  // An entry that is still pending but was deleted is its id alone.
-  std::vector<std::pair<StreamId, std::optional<StreamEntry>>> entries;
+  std::vector<FoundEntry> entries;
+  bool tells_more = false;  // idle_ms and deliveries, too
 };
 
 // --- reading
@@ -43,9 +57,16 @@ void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found
   const std::optional<StreamId> first = after.Next();
   if (!first) return;
   stream.ForEach(*first, StreamId::Max(), [&](const StreamEntry& entry) {
-    found.entries.emplace_back(entry.id(), entry);
+    found.entries.push_back({entry.id(), entry});
     return found.entries.size() < most;
   });
+}
+
+// One that is pending goes to the consumer, who may have it already, once more.
+void GiveAgain(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer, StreamId id) {
+  const int64_t before = place.group.FindPending(id)->deliveries;
+  RecordPending(call, place, id,
+                place.group.Give(id, consumer, call.now.unix_ms(), NextCount(before)));
 }
 
 // Delivers once more what is pending for the consumer above `after`. An entry that was deleted from
@@ -53,31 +74,76 @@ void TakeAfter(const Stream& stream, StreamId after, uint64_t most, Found& found
 // acknowledge it all the same.
 void TakePending(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
                  const Stream& stream, StreamId after, uint64_t most, Found& found) {
+  std::vector<StreamId> ids;
   for (auto at = consumer.pending.upper_bound(after);
        at != consumer.pending.end() && found.entries.size() < most; ++at) {
     const std::optional<StreamEntry> entry = stream.Find(*at);
-    found.entries.emplace_back(*at, entry);
-    if (!entry) continue;
-    PendingEntry& pending = *place.group.FindPending(*at);
-    pending.delivered_ms = call.now.unix_ms();
-    pending.deliveries = NextCount(pending.deliveries);
-    RecordPending(call, place, *at, pending);
+    found.entries.push_back({*at, entry});
+    if (entry) ids.push_back(*at);
   }
+  for (const StreamId id : ids) GiveAgain(call, place, consumer, id);
 }
 
-// Moves the group forward. With NOACK too, but then no entry becomes pending. The last id is told
-// once, behind the entries.
+// Moves the group forward by what was found from `first` on. With NOACK too, but then no entry
+// becomes pending. The last id is told once, behind the entries.
 void Deliver(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
-             const Stream& stream, bool no_ack, const Found& found) {
-  for (const auto& [id, entry] : found.entries) {
+             const Stream& stream, bool no_ack, const Found& found, size_t first) {
+  for (size_t i = first; i < found.entries.size(); ++i) {
+    const StreamId id = found.entries[i].id;
     stream.Deliver(place.group, id);
     if (no_ack) continue;
-    PendingEntry& pending = place.group.Give(id, consumer);
-    pending.delivered_ms = call.now.unix_ms();
-    pending.deliveries = 1;
-    RecordPending(call, place, id, pending);
+    RecordPending(call, place, id, place.group.Give(id, consumer, call.now.unix_ms(), 1));
   }
-  if (!found.entries.empty()) RecordLastId(call, place);
+  if (found.entries.size() > first) RecordLastId(call, place);
+}
+
+// The entries that CLAIM gives, and the ids of those on the way that were deleted.
+struct Claimable {
+  std::vector<FoundEntry> entries;
+  std::vector<StreamId> gone;
+};
+
+// Whoever claims from a group first has its entries put in order, which takes memory.
+void Order(CommandCall& call, std::string_view key, const FoundStream& open, StreamGroup& group) {
+  if (group.ordered()) return;
+  const StreamEdit stream(call, open, StreamEdit::Of::kGroups);
+  call.ChangedUnannounced(key);
+  group.Order();
+}
+
+Claimable FindClaimable(const CommandCall& call, const Stream& stream, StreamGroup& group,
+                        const ReadArgs& args) {
+  constexpr int64_t kIdleForEver = -1;  // of an entry that nobody owns
+  Claimable found;
+  const int64_t now_ms = call.now.unix_ms();
+  int64_t delivered_max_ms;
+  if (__builtin_sub_overflow(now_ms, *args.claim_min_ms, &delivered_max_ms))
+    delivered_max_ms = INT64_MIN;
+  if (*args.claim_min_ms == 0) delivered_max_ms = INT64_MAX;  // whatever clocks say
+  group.VisitOldest(delivered_max_ms, [&](StreamId id) {
+    const std::optional<StreamEntry> entry = stream.Find(id);
+    if (!entry) {
+      found.gone.push_back(id);
+      return true;
+    }
+    const PendingEntry& pending = *group.FindPending(id);
+    const int64_t idle_ms =
+        pending.unowned() ? kIdleForEver : std::max<int64_t>(now_ms - pending.delivered_ms, 0);
+    found.entries.push_back({id, entry, idle_ms, pending.deliveries});
+    return found.entries.size() < args.count;
+  });
+  return found;
+}
+
+// As XCLAIM: what was deleted is pending no longer.
+void TakeClaimable(CommandCall& call, const GroupPlace& place, StreamConsumer& consumer,
+                   Claimable& claimable, Found& found) {
+  for (const StreamId id : claimable.gone) {
+    RecordPending(call, place, id, *place.group.FindPending(id));
+    place.group.Release(id);
+  }
+  for (const FoundEntry& claimed : claimable.entries) GiveAgain(call, place, consumer, claimed.id);
+  found.entries = std::move(claimable.entries);
 }
 
 // Null where there is nothing to give: with ">" and nothing new, neither is the consumer made nor
@@ -88,18 +154,26 @@ std::optional<Found> ReadGroup(CommandCall& call, const ReadArgs& args, const Fo
   StreamGroup& group = *open.stream()->FindGroup(args.group);
   const From& from = args.from[index];
   const bool is_new = from.kind == From::Kind::kNew;
+  Claimable claimable;
   if (is_new) {
+    if (args.claim_min_ms) {
+      Order(call, args.key(call, index), open, group);
+      claimable = FindClaimable(call, *open.stream(), group, args);
+    }
     const std::optional<StreamId> last = open.stream()->LastLiveId();
-    if (!last || *last <= group.last_id) return std::nullopt;
+    const bool has_new = last && *last > group.last_id;
+    if (!has_new && claimable.entries.empty()) return std::nullopt;
   }
   const GroupPlace place{args.key(call, index), args.group, group};
-  Found found{place.key, {}};
+  Found found{place.key, {}, is_new && args.claim_min_ms};
   StreamEdit stream(call, open, StreamEdit::Of::kGroups);
   call.ChangedUnannounced(place.key);
   StreamConsumer& consumer = SeenConsumer(call, place, args.consumer);
   if (is_new) {
-    TakeAfter(*stream, group.last_id, args.count, found);
-    Deliver(call, place, consumer, *stream, args.no_ack, found);
+    if (args.claim_min_ms) TakeClaimable(call, place, consumer, claimable, found);
+    const size_t claimed = found.entries.size();
+    if (claimed < args.count) TakeAfter(*stream, group.last_id, args.count, found);
+    Deliver(call, place, consumer, *stream, args.no_ack, found, claimed);
   } else {
     TakePending(call, place, consumer, *stream, from.id, args.count, found);
   }
@@ -115,6 +189,18 @@ std::optional<Found> ReadPlain(CommandCall& call, const ReadArgs& args, const Fo
   return found;
 }
 
+void ReplyFoundEntry(ReplySink& reply, const FoundEntry& entry, const Found& found) {
+  if (entry.entry && found.tells_more) {
+    ReplyEntry(reply, *entry.entry, 4);
+    reply.Integer(entry.idle_ms);
+    return reply.Integer(entry.deliveries);
+  }
+  if (entry.entry) return ReplyEntry(reply, *entry.entry);
+  reply.Array(2);
+  ReplyId(reply, entry.id);
+  reply.NullArray();
+}
+
 // A map from keys to entries in RESP3; RESP2 has pairs in an array.
 void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
   const bool as_map = call.reply.version() > 2;
@@ -123,19 +209,31 @@ void ReplyFound(CommandCall& call, const std::vector<Found>& all) {
     if (!as_map) call.reply.Array(2);
     call.reply.Bulk(found.key);
     call.reply.Array(found.entries.size());
-    for (const auto& [id, entry] : found.entries) {
-      if (entry) {
-        ReplyEntry(call.reply, *entry);
-        continue;
-      }
-      call.reply.Array(2);
-      ReplyId(call.reply, id);
-      call.reply.NullArray();
-    }
+    for (const FoundEntry& entry : found.entries) ReplyFoundEntry(call.reply, entry, found);
   }
 }
 
 // --- waiting
+
+// When something may be old enough to be claimed: at the latest once what is delivered from now on
+// is. Engine ms. Not at once again and not too late, as clocks may be set.
+int64_t NextClaimMs(CommandCall& call, const ReadArgs& args) {
+  constexpr int64_t kSoonestMs = 10;
+  constexpr int64_t kLatestMs = 60'000;
+  int64_t left_ms = std::min(*args.claim_min_ms, kLatestMs);
+  for (size_t i = 0; i < args.streams; ++i) {
+    const Entry* const entry = call.db.Find(call.Key(args.first_key + i), call.now);
+    if (!entry || entry->type() != ValueType::kStream) continue;
+    const StreamGroup* const group = static_cast<Stream&>(entry->value()).FindGroup(args.group);
+    // One that is not ordered has come since; it is by the first look.
+    if (!group || !group->ordered()) continue;
+    const std::optional<int64_t> oldest_ms = group->OldestDeliveredMs();
+    if (!oldest_ms) continue;
+    const int64_t idle_ms = std::max<int64_t>(call.now.unix_ms() - *oldest_ms, 0);
+    left_ms = std::min(left_ms, std::max<int64_t>(*args.claim_min_ms - idle_ms, 0));
+  }
+  return call.now.ms() + std::max(left_ms, kSoonestMs);
+}
 
 // Waits for streams only: a key that gets another type meanwhile wakes no reader. A reader of a
 // group is woken when the key goes, too (when_gone).
@@ -150,6 +248,7 @@ void Block(CommandCall& call, const ReadArgs& args) {
   }
   Block(call, call.args.subspan(args.first_key, args.streams),
         {.deadline_ms = *args.block_until_ms,
+         .look_again_ms = args.claim_min_ms ? NextClaimMs(call, args) : 0,
          .type = ValueType::kStream,
          .when_gone = args.in_group,
          .again = again});
@@ -226,6 +325,7 @@ void XRead(CommandCall& call) { Read(call, false); }
 //   XREADGROUP GROUP g me STREAMS s >   → nil array  all has been delivered
 //   XREADGROUP GROUP g me STREAMS s 0   → [["s", [["1-1", ["f", "v"]]]]]  its own pending ones
 //   XREADGROUP GROUP g you STREAMS s 0  → [["s", []]]
+//   XREADGROUP GROUP g you CLAIM 0 STREAMS s >  → [["s", [["1-1", ["f", "v"], 0, 2]]]]
 //   XREADGROUP GROUP h me STREAMS s >   → -NOGROUP No such key 's' or consumer group 'h' in ...
 void XReadGroup(CommandCall& call) { Read(call, true); }
 
@@ -271,9 +371,11 @@ constexpr CommandRow kStreamReadRows[] = {
          "constant (e.g. always asking for the first 10 elements with COUNT), you can consider it "
          "O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to "
          "serve the N clients blocked on the stream getting new data.",
-     .usage = "GROUP group_consumer=<group consumer> [COUNT count] [BLOCK milliseconds] [NOACK] "
+     .usage = "GROUP group_consumer=<group consumer> [COUNT count] [BLOCK milliseconds] "
+              "[CLAIM min-idle-time:integer]@8.4.0 [NOACK] "
               "STREAMS streams=<key [key ...] id [id ...]>",
      .summary = "What a group has not been given yet, or what is pending for one consumer.",
+     .history = "8.4.0 `CLAIM`.",
      .find_keys = FindStreamKeys},
 };
 

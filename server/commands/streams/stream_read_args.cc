@@ -55,7 +55,7 @@ void ReadStreams(ArgReader& reader, Reading& reading) {
   reading.args.streams = reader.left() / 2;
 }
 
-// XREAD knows the words GROUP and NOACK only to refuse them with a sentence of their own.
+// XREAD knows the words GROUP, NOACK and CLAIM only to refuse them with a sentence of their own.
 void ReadGroup(ArgReader& reader, Reading& reading) {
   if (!reading.args.in_group) {
     return reader.Fail(
@@ -75,10 +75,21 @@ void ReadNoAck(ArgReader& reader, Reading& reading) {
   reading.args.no_ack = true;
 }
 
+// For ids other than ">" it says nothing.
+void ReadClaim(ArgReader& reader, Reading& reading) {
+  if (!reading.args.in_group) {
+    return reader.Fail(
+        "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead.");
+  }
+  const int64_t ms = TakeInteger(reader, "ERR min-idle-time is not an integer");
+  if (ms < 0) return reader.Fail("ERR min-idle-time must be a positive integer");
+  reading.args.claim_min_ms = ms;
+}
+
 // In any order, and each as often as it comes: the last one counts.
 constexpr OptionRow<Reading> kStreamReadArgsOptions[] = {
     {"BLOCK", ReadBlock, 1}, {"COUNT", ReadCount, 1}, {"STREAMS", ReadStreams, 1},
-    {"GROUP", ReadGroup, 2}, {"NOACK", ReadNoAck},
+    {"GROUP", ReadGroup, 2}, {"NOACK", ReadNoAck},    {"CLAIM", ReadClaim, 1},
 };
 
 }  // namespace

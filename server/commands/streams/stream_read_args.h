@@ -1,7 +1,7 @@
 // The arguments of XREAD and XREADGROUP.
 //
-// Grammar: [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS key ... id ..., as many ids
-// as keys. The views are those of the request and end with it.
+// Grammar: [GROUP group consumer] [COUNT n] [BLOCK ms] [CLAIM ms] [NOACK] STREAMS key ... id ...,
+// as many ids as keys. The views are those of the request and end with it.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ struct ReadArgs {
   std::string_view consumer;
   bool has_group = false;
   bool no_ack = false;
+  std::optional<int64_t> claim_min_ms;  // what is pending for so long is given, too
   uint64_t count = kNoCount;
   std::optional<int64_t> block_until_ms;  // engine ms; 0: for ever
   size_t first_key = 0;

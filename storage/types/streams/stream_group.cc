@@ -2,6 +2,7 @@
 #include "storage/types/streams/stream_group.h"
 
 #include <cassert>
+#include <utility>
 
 namespace sluice {
 namespace {
@@ -51,7 +52,11 @@ StreamConsumer& StreamGroup::AddConsumer(std::string_view name, int64_t now_ms) 
 
 void StreamGroup::RemoveConsumer(StreamConsumer& consumer) {
   const Accounting accounting(*this);
-  for (const StreamId id : consumer.pending) pending_.erase(id);
+  for (const StreamId id : consumer.pending) {
+    const auto found = pending_.find(id);
+    if (by_time_) by_time_->erase({found->second.delivered_ms, id});
+    pending_.erase(found);
+  }
   consumer_bytes_ -= sizeof(StreamConsumer) + 2 * TextBytes(consumer.name);
   consumers_.erase(consumers_.find(consumer.name));
 }
@@ -63,14 +68,37 @@ PendingEntry* StreamGroup::FindPending(StreamId id) {
   return found == pending_.end() ? nullptr : &found->second;
 }
 
-PendingEntry& StreamGroup::Give(StreamId id, StreamConsumer& consumer) {
-  const Accounting accounting(*this);
-  PendingEntry& entry = pending_[id];
-  if (entry.consumer != &consumer) {
-    if (entry.consumer != nullptr) entry.consumer->pending.erase(id);
-    entry.consumer = &consumer;
-    consumer.pending.insert(id);
+// Takes it out of the lists that its owner and its time decide.
+void StreamGroup::Unlist(StreamId id, const PendingEntry& entry) {
+  if (entry.unowned()) {
+    unowned_.erase(entry.delivered_ms);
+    return;
   }
+  entry.consumer->pending.erase(id);
+  if (by_time_) by_time_->erase({entry.delivered_ms, id});
+}
+
+PendingEntry& StreamGroup::Give(StreamId id, StreamConsumer& consumer, int64_t delivered_ms,
+                                int64_t deliveries) {
+  const Accounting accounting(*this);
+  const auto [at, is_new] = pending_.try_emplace(id);
+  PendingEntry& entry = at->second;
+  const bool had_it = entry.consumer == &consumer;
+  if (had_it && by_time_) by_time_->erase({entry.delivered_ms, id});
+  if (!is_new && !had_it) Unlist(id, entry);
+  if (!had_it) consumer.pending.insert(id);
+  entry = {&consumer, delivered_ms, deliveries};
+  if (by_time_) by_time_->insert({delivered_ms, id});
+  return entry;
+}
+
+PendingEntry& StreamGroup::Disown(StreamId id, int64_t deliveries) {
+  const Accounting accounting(*this);
+  const auto [at, is_new] = pending_.try_emplace(id);
+  PendingEntry& entry = at->second;
+  if (!is_new) Unlist(id, entry);
+  entry = {nullptr, next_place_++, deliveries};
+  unowned_.emplace(entry.delivered_ms, id);
   return entry;
 }
 
@@ -78,13 +106,42 @@ bool StreamGroup::Release(StreamId id) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return false;
   const Accounting accounting(*this);
-  found->second.consumer->pending.erase(id);
+  Unlist(id, found->second);
   pending_.erase(found);
   return true;
 }
 
+// --- by time
+
+void StreamGroup::Order() {
+  if (by_time_) return;
+  const Accounting accounting(*this);
+  by_time_ = std::make_unique<ByTime>();
+  for (const auto& [id, entry] : pending_)
+    if (!entry.unowned()) by_time_->insert({entry.delivered_ms, id});
+}
+
+void StreamGroup::VisitOldest(int64_t delivered_max_ms, Visit visit) const {
+  assert(ordered());
+  for (const auto& [place, id] : unowned_)
+    if (!visit(id)) return;
+  for (const auto& [delivered_ms, id] : *by_time_)
+    if (delivered_ms > delivered_max_ms || !visit(id)) return;
+}
+
+std::optional<int64_t> StreamGroup::OldestDeliveredMs() const {
+  assert(ordered());
+  if (by_time_->empty()) return std::nullopt;
+  return by_time_->begin()->first;
+}
+
+// --- as a whole
+
 size_t StreamGroup::MemoryBytes() const {
+  const size_t ordered =
+      by_time_ ? sizeof(ByTime) + by_time_->size() * ShareBytes<ByTime::value_type>() : 0;
   return sizeof(*this) + consumer_bytes_ + consumers_.size() * ShareBytes<Consumers::value_type>() +
+         unowned_.size() * ShareBytes<Unowned::value_type>() + ordered +
          pending_.size() * (ShareBytes<PendingEntries::value_type>() + ShareBytes<StreamId>());
 }
 
@@ -97,10 +154,10 @@ size_t StreamGroup::FreeSome(size_t budget) {
 void StreamGroup::CopyFrom(const StreamGroup& other) {
   for (const auto& [name, consumer] : other.consumers_) AddConsumer(name, consumer->seen_ms);
   for (const auto& [id, entry] : other.pending_) {
-    PendingEntry& given = Give(id, *FindConsumer(entry.consumer->name));
-    given.delivered_ms = entry.delivered_ms;
-    given.deliveries = entry.deliveries;
+    if (entry.unowned()) continue;
+    Give(id, *FindConsumer(entry.consumer->name), entry.delivered_ms, entry.deliveries);
   }
+  for (const auto& [place, id] : other.unowned_) Disown(id, other.pending_.at(id).deliveries);
 }
 
 }  // namespace sluice

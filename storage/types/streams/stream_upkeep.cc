@@ -100,12 +100,18 @@ std::string Stream::Audit() const {
   size_t group_bytes = 0;
   for (const auto& [name, group] : groups_) {
     group_bytes += group->MemoryBytes();
-    size_t owned = 0;
+    size_t owned = group->unowned().size();
     for (const auto& [consumer_name, consumer] : group->consumers()) {
       if (consumer_name != consumer->name) return "a consumer is not under its name";
       owned += consumer->pending.size();
     }
     if (owned != group->pending().size()) return "pending entries are miscounted";
+    for (const auto& [place, id] : group->unowned()) {
+      const auto pending = group->pending().find(id);
+      if (pending == group->pending().end() || !pending->second.unowned() ||
+          pending->second.delivered_ms != place)
+        return "an unowned entry is not where its place says";
+    }
   }
   if (group_bytes != group_bytes_) return "the memory of groups is miscounted";
   return "";

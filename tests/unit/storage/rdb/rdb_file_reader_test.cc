@@ -62,18 +62,19 @@ TEST(RdbFileReader, TellsWhereTheFileEnds) {
 }
 
 TEST(RdbFileReader, KnowsItsVersions) {
-  for (const std::string_view header : {"REDIS0005", "REDIS0009", "REDIS0012", "VALKEY080"}) {
+  for (const std::string_view header :
+       {"REDIS0005", "REDIS0009", "REDIS0012", "REDIS0015", "VALKEY080"}) {
     EXPECT_EQ(Fault(File(kOneKey, header)), "") << header;
   }
   // Before version 5 there is no checksum.
   for (const std::string_view header : {"REDIS0001", "REDIS0004"}) {
     EXPECT_EQ(Fault(std::string(header) + std::string(kOneKey) + "\xff"), "") << header;
   }
-  for (const std::string_view header : {"REDIS0000", "REDIS0013", "REDIS0080", "REDIS-001",
+  for (const std::string_view header : {"REDIS0000", "REDIS0016", "REDIS0080", "REDIS-001",
                                         "VALKEY081", "VALKEY011", "VALKEY079"}) {
     EXPECT_EQ(Fault(File(kOneKey, header)),
               "offset 0: RDB version \"" + std::string(header) +
-                  "\" is not known: REDIS0001 to REDIS0012 and VALKEY080 are");
+                  "\" is not known: REDIS0001 to REDIS0015 and VALKEY080 are");
   }
 }
 

@@ -4,10 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "tests/support/rdb_samples.h"
 #include "tests/support/rdb_world.h"
 
@@ -124,6 +128,105 @@ TEST(RdbStreamTest, WhatItsEntriesTellIsMended) {
     EXPECT_EQ(again.Load(world.Save()), "");
     EXPECT_EQ(again.mended, std::vector<std::string>());
     EXPECT_EQ(again.Content(), world.Content());
+  }
+}
+
+// The stream above as Redis 8.8 writes it: some of what is pending is nobody's, and XADD's IDMP has
+// seen a producer.
+std::string StreamOfRedis88(const std::vector<uint8_t>& owned,
+                            const std::vector<uint8_t>& unowned) {
+  std::string bytes;
+  RdbWriter writer(bytes, false);
+  const auto ids = [&writer](const std::vector<uint8_t>& sequences) {
+    writer.Length(sequences.size());
+    for (const uint8_t sequence : sequences) writer.Raw(RawStreamId(1, sequence));
+  };
+  const auto numbers = [&writer](std::initializer_list<uint64_t> values) {
+    for (const uint64_t value : values) writer.Length(value);
+  };
+  writer.Length(1);
+  writer.String(RawStreamId(1, 1));
+  writer.String(StreamImage().Node());
+  numbers({2, 1, 3, 1, 1, 1, 2, 3});  // length, last id, first id, deleted id, added
+  writer.Length(1);
+  writer.String("g");
+  numbers({1, 3, 2, 2});  // last id, entries read, pending
+  for (const uint8_t sequence : {1, 3}) {
+    writer.Raw(RawStreamId(1, sequence));
+    writer.Int64(std::ranges::count(unowned, sequence) > 0 ? 0 : 5);
+    writer.Length(7);
+  }
+  writer.Length(1);
+  writer.String("me");
+  writer.Int64(5);
+  writer.Int64(5);
+  ids(owned);
+  ids(unowned);
+  numbers({100, 100, 1});  // for how long, how many, producers
+  writer.String("producer");
+  writer.Length(1);
+  writer.String("an id");
+  numbers({1, 3, 1, 0});  // its entry; how many came, and came again
+  return bytes;
+}
+
+std::vector<StreamId> UnownedIn(const Stream& stream) {
+  std::vector<StreamId> ids;
+  for (const auto& [place, id] : stream.groups().begin()->second->unowned()) ids.push_back(id);
+  return ids;
+}
+
+// Read, and kept over a file of our own, which has the form of Redis 7.0.
+TEST(RdbStreamTest, UnownedEntriesKeepTheirOrder) {
+  for (const std::vector<uint8_t>& unowned : {std::vector<uint8_t>{}, {3}, {1, 3}, {3, 1}}) {
+    std::vector<uint8_t> owned;
+    std::vector<StreamId> expected;
+    for (const uint8_t sequence : {uint8_t{1}, uint8_t{3}})
+      if (std::ranges::count(unowned, sequence) == 0) owned.push_back(sequence);
+    for (const uint8_t sequence : unowned) expected.push_back({1, sequence});
+    RdbWorld world;
+    ASSERT_EQ(
+        world.Load(
+            RdbSample{"", RdbType::kStream5, StreamOfRedis88(owned, unowned), "REDIS0014"}.File()),
+        "");
+    EXPECT_EQ(world.mended, std::vector<std::string>());
+    EXPECT_EQ(UnownedIn(StreamIn(world)), expected);
+    EXPECT_EQ(StreamIn(world).Audit(), "");
+    RdbWorld again;
+    ASSERT_EQ(again.Load(world.Save()), "");
+    EXPECT_EQ(again.mended, std::vector<std::string>());
+    EXPECT_EQ(UnownedIn(StreamIn(again)), expected);
+    const StreamGroup& group = *StreamIn(again).groups().begin()->second;
+    EXPECT_EQ(group.consumers().size(), 1u) << "nobody is no consumer";
+    for (const auto& [id, pending] : group.pending()) EXPECT_EQ(pending.deliveries, 7);
+  }
+}
+
+// Beside a consumer that has no name.
+TEST(RdbStreamTest, NobodyIsNotTheConsumerWithoutAName) {
+  RdbWorld world;
+  ASSERT_EQ(world.Load(StreamImage().File()), "");
+  StreamGroup& group = *StreamIn(world).groups().begin()->second;
+  group.Give({1, 1}, group.AddConsumer("", 5), 5, 1);
+  group.Disown({1, 3}, 2);
+  RdbWorld again;
+  ASSERT_EQ(again.Load(world.Save()), "");
+  const StreamGroup& read = *StreamIn(again).groups().begin()->second;
+  EXPECT_EQ(UnownedIn(StreamIn(again)), (std::vector<StreamId>{{1, 3}}));
+  ASSERT_NE(read.FindConsumer(""), nullptr);
+  EXPECT_EQ(read.FindConsumer("")->pending, (absl::btree_set<StreamId>{{1, 1}}));
+}
+
+// One that has an owner, or is not pending, is not nobody's.
+TEST(RdbStreamTest, UnownedEntriesThatAreNoneAreRefused) {
+  const std::pair<std::vector<uint8_t>, std::vector<uint8_t>> rows[] = {
+      {{1, 3}, {3}}, {{1}, {3, 3}}, {{1, 3}, {9}}};
+  for (const auto& [owned, unowned] : rows) {
+    RdbWorld world;
+    EXPECT_NE(
+        world.Load(
+            RdbSample{"", RdbType::kStream5, StreamOfRedis88(owned, unowned), "REDIS0014"}.File()),
+        "");
   }
 }
 

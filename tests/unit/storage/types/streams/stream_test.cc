@@ -4,13 +4,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "storage/listpack/listpack_size.h"
+#include "tests/support/seed.h"
 
 namespace sluice {
 namespace {
@@ -165,9 +170,9 @@ TEST(StreamTest, PendingEntriesHaveOneOwner) {
   StreamGroup& group = *stream.AddGroup("g", {}, 0);
   StreamConsumer& a = group.AddConsumer("a", 1);
   StreamConsumer& b = group.AddConsumer("b", 1);
-  group.Give({1, 0}, a);
-  group.Give({2, 0}, a);
-  group.Give({1, 0}, b);
+  group.Give({1, 0}, a, 1, 1);
+  group.Give({2, 0}, a, 1, 1);
+  group.Give({1, 0}, b, 1, 1);
   EXPECT_EQ(a.pending.size(), 1u);
   EXPECT_EQ(b.pending.size(), 1u);
   EXPECT_EQ(stream.Audit(), "");
@@ -180,12 +185,88 @@ TEST(StreamTest, PendingEntriesHaveOneOwner) {
   EXPECT_EQ(stream.Audit(), "");
 }
 
+// Against a list of entries, each with its owner, its time and its count, in the order in which
+// they may be claimed.
+TEST(StreamTest, OldestPendingEntriesAreGivenFirst) {
+  struct Row {
+    StreamId id;
+    bool unowned;
+    int64_t order;  // unowned: when it was given back; else its time
+    int64_t deliveries;
+  };
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(TestSeed(seed));
+    Stream stream;
+    StreamGroup* group = stream.AddGroup("g", {}, 0);
+    std::vector<Row> rows;
+    const auto drop = [&rows](StreamId id) {
+      std::erase_if(rows, [id](const Row& row) { return row.id == id; });
+    };
+    for (int64_t step = 0; step < 300; ++step) {
+      const StreamId id{1 + random() % 20, 0};
+      const std::string name(1, static_cast<char>('a' + random() % 3));
+      const auto deliveries = static_cast<int64_t>(random() % 5);
+      const auto time = static_cast<int64_t>(random() % 50);
+      StreamConsumer* consumer = group->FindConsumer(name);
+      switch (random() % 8) {
+        case 0:
+          group->Release(id);
+          drop(id);
+          break;
+        case 1:
+        case 2:
+          drop(id);
+          group->Disown(id, deliveries);
+          rows.push_back({id, true, step, deliveries});
+          break;
+        case 3:
+          if (!consumer || random() % 4 != 0) break;
+          for (const StreamId owned : consumer->pending) drop(owned);
+          group->RemoveConsumer(*consumer);
+          break;
+        case 4: {
+          const std::unique_ptr<Value> copy = stream.Clone();
+          ASSERT_EQ(copy->Audit(), "");
+          break;
+        }
+        default:
+          if (!consumer) consumer = &group->AddConsumer(name, 0);
+          drop(id);
+          group->Give(id, *consumer, time, deliveries);
+          rows.push_back({id, false, time, deliveries});
+      }
+      ASSERT_EQ(stream.Audit(), "");
+      ASSERT_EQ(group->pending().size(), rows.size());
+      if (step % 3 != 0 || step < static_cast<int64_t>(seed)) continue;
+      group->Order();
+      ASSERT_EQ(stream.Audit(), "");
+      const auto most = static_cast<int64_t>(random() % 60);
+      std::ranges::sort(rows, [](const Row& a, const Row& b) {
+        return std::tuple(!a.unowned, a.order, a.id) < std::tuple(!b.unowned, b.order, b.id);
+      });
+      std::vector<StreamId> expected, visited;
+      for (const Row& row : rows)
+        if (row.unowned || row.order <= most) expected.push_back(row.id);
+      group->VisitOldest(most, [&visited](StreamId seen) {
+        visited.push_back(seen);
+        return true;
+      });
+      ASSERT_EQ(visited, expected);
+      const auto owned = std::ranges::find_if(rows, [](const Row& row) { return !row.unowned; });
+      ASSERT_EQ(group->OldestDeliveredMs(),
+                owned == rows.end() ? std::nullopt : std::optional(owned->order));
+      for (const Row& row : rows) ASSERT_EQ(group->FindPending(row.id)->deliveries, row.deliveries);
+    }
+  }
+}
+
 TEST(StreamTest, ReferencesAreWhatIsPendingOrToCome) {
   Stream stream;
   for (uint64_t ms = 1; ms <= 4; ++ms) Add(stream, {ms, 0}, {"f", "v"});
   EXPECT_FALSE(stream.IsReferenced({1, 0})) << "there is no group";
   StreamGroup& group = *stream.AddGroup("g", {2, 0}, 2);
-  group.Give({1, 0}, group.AddConsumer("c", 0));
+  group.Give({1, 0}, group.AddConsumer("c", 0), 1, 1);
   EXPECT_TRUE(stream.IsReferenced({1, 0}));
   EXPECT_FALSE(stream.IsReferenced({2, 0}));
   EXPECT_TRUE(stream.IsReferenced({3, 0}));
@@ -204,7 +285,7 @@ TEST(StreamTest, UnreferencedAreTheOldestThatNobodyNeeds) {
     for (const char* name : {"g", "h"}) {
       StreamGroup& group = *stream.AddGroup(name, {random() % 45, 0}, StreamGroup::kUnknown);
       StreamConsumer& consumer = group.AddConsumer("c", 0);
-      for (int i = 0; i < 8; ++i) group.Give({1 + random() % 40, 0}, consumer);
+      for (int i = 0; i < 8; ++i) group.Give({1 + random() % 40, 0}, consumer, 1, 1);
     }
     for (int i = 0; i < 5; ++i) stream.Delete({1 + random() % 40, 0});
     StreamTrim trim{.by = StreamTrim::By::kLength, .length_max = random() % 40};
