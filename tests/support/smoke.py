@@ -9,7 +9,8 @@ import wire
 from server import SLUICE, Server
 
 MIB = 1 << 20
-PATIENCE = 30  # seconds for what takes milliseconds on an idle machine
+EMULATED = "SLUICE_EMULATED" in os.environ
+PATIENCE = 300 if EMULATED else 30  # seconds for what takes milliseconds on an idle machine
 
 
 class Skip(Exception):
@@ -21,7 +22,7 @@ class Chosen:
     processor's, and what is seen of its process is the emulator's."""
     program = SLUICE
     long = False
-    emulated = "SLUICE_EMULATED" in os.environ
+    emulated = EMULATED
 
 
 def client(server, tcp=False):

@@ -20,7 +20,7 @@ module Sluice
 
       @class = redis.class
       @cluster = redis._client.is_a?(Redis::Cluster)
-      @options = options_of(redis)
+      @options, @server_options = options_of(redis)
       begin_anew
     end
 
@@ -55,8 +55,7 @@ module Sluice
     def call_all(*words)
       return call(*words) unless @cluster
 
-      masters = call("CLUSTER", "SLOTS").map { |_first, _last, (host, port)| { host: host, port: port } }.uniq
-      masters.map do |place|
+      slots.map(&:last).uniq.map do |place|
         redis = open_one(**place)
         redis.call(*words)
       ensure
@@ -67,7 +66,7 @@ module Sluice
     # Over a connection that ends with its first trouble: a request that waits must not be sent twice. What ends the
     # thread's wait (Timeout, Thread#raise, Thread#kill) takes the request back.
     def call_waiting(*words)
-      place = {}
+      place = @cluster ? place_of(words[1]) : {}
       (0..REDIRECTIONS_MAX).each do |count|
         return wait_at(place, words)
       rescue Redis::CommandError => e
@@ -80,6 +79,7 @@ module Sluice
 
     def begin_anew(**changes)
       @options = @options.merge(changes)
+      @server_options = @server_options.merge(changes)
       @mutex = Mutex.new
       @idle = []
       @pid = Process.pid
@@ -87,12 +87,16 @@ module Sluice
 
     private
 
-    # As the caller gave them; of a cluster, those for its servers. redis-rb has no word to ask for the latter.
+    # Those of the client, and those of a connection to one server. redis-rb has no word to ask a cluster's client for them.
     def options_of(redis)
-      return redis.instance_variable_get(:@options) if @cluster
-      raise ArgumentError, "a client of redis-rb is needed" unless redis._client.is_a?(Redis::Client)
-
-      redis._client.options
+      client = redis._client
+      if @cluster
+        [redis.instance_variable_get(:@options), client.instance_variable_get(:@node).first.options]
+      elsif client.is_a?(Redis::Client)
+        [client.options, client.options]
+      else
+        raise ArgumentError, "a client of redis-rb is needed"
+      end
     end
 
     # redis-rb finds the key of a command, and so its server, by the name in small letters.
@@ -104,14 +108,26 @@ module Sluice
       @class.new(@options.merge(changes))
     end
 
-    # To one server; of a cluster to that at the place, or to any.
+    # To one server; of a cluster, to that at the place.
     def open_one(**changes)
-      return open(**changes) unless @cluster
+      @class.new(@server_options.merge(changes))
+    end
 
-      any = open
-      options = any._client.instance_variable_get(:@node).first.options
-      any.close
-      Redis.new(options.merge(changes))
+    # [first slot, last slot, where their master is] each.
+    def slots
+      rows = begin
+        call("CLUSTER", "SLOTS")
+      rescue Redis::CannotConnectError
+        call("CLUSTER", "SLOTS") # by now it knows who is gone
+      end
+      rows.map { |first, last, (host, port)| [first, last, { host: host, port: port }] }
+    end
+
+    def place_of(key)
+      tag = key.b[/\{([^}]*)\}/, 1].to_s
+      slot = Redis::Cluster::KeySlotConverter.convert(tag.empty? ? key.b : tag)
+      found = slots.find { |first, last,| slot.between?(first, last) }
+      found ? found.last : raise(Redis::CommandError, "CLUSTERDOWN Hash slot not served")
     end
 
     def moved(error)
