@@ -126,6 +126,8 @@ def test_redis_cli():
             said = subprocess.run(["redis-cli", *files.cli_words(server.tls_port), word],
                                   capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
             assert expected in said, said
+        if Chosen.emulated:
+            return  # fifty handshakes at once take an emulator longer than they may
         done = subprocess.run(["redis-benchmark", *files.cli_words(server.tls_port), "-q", "-n", "20000",
                                "-P", "16", "-t", "set,get,lrange_100"], capture_output=True, text=True,
                               timeout=PATIENCE, check=True)
