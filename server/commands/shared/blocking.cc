@@ -11,15 +11,16 @@
 namespace sluice {
 namespace {
 
-// From a wait in ms to the engine's ms at which it ends. A wait longer than the timer wheel can
-// hold, 2^48 ms or 8900 years, is cut to that.
+// From a wait in ms to the engine's ms at which it ends, rounded up: as in Redis, no wait is
+// shorter than it was to be. One that is longer than the timer wheel can hold, 2^48 ms or 8900
+// years, is cut to that.
 int64_t EndOfWait(ArgReader& args, const CommandCall& call, int64_t wait_ms) {
   if (wait_ms < 0) {
     args.Fail("ERR timeout is negative");
     return 0;
   }
   if (wait_ms == 0) return 0;
-  return call.now.ms() + std::min(wait_ms, TimerWheel::kDeadlineMsMax);
+  return (call.now.steady_us + 999) / 1000 + std::min(wait_ms, TimerWheel::kDeadlineMsMax);
 }
 
 }  // namespace

@@ -229,6 +229,17 @@ TEST_F(WaitersTest, DeadlineAnswersAndLeavesNothing) {
   EXPECT_EQ(a_.Run({"ping"}).ToText(), "+PONG");
 }
 
+// It begins within a millisecond, and ends behind the whole ones that it was told.
+TEST_F(WaitersTest, NoWaitIsShorterThanItWasToBe) {
+  server_.clock().AdvanceMicros(900);
+  a_.Send({"blpop", "none", "0.002"});
+  server_.clock().AdvanceMicros(100);
+  server_.AdvanceTime(1);
+  EXPECT_EQ(Text(a_), "waits");
+  server_.AdvanceTime(1);
+  EXPECT_EQ(Text(a_), "(nil-array)");
+}
+
 TEST_F(WaitersTest, RequestsBehindItWait) {
   a_.SendBytes("BLOCK.TAKE 0 k\r\nECHO one\r\nBLOCK.TAKE 0 k\r\nECHO two\r\n");
   EXPECT_EQ(Text(a_), "waits");
