@@ -133,6 +133,9 @@ void ClusterState::Take(SlotMap map, size_t me) {
 
 void ClusterState::NotePlainLine() {
   plain_line_ = moves_.to.empty() && map_.is_whole() ? LineOf(me_) : SIZE_MAX;
+  const bool is_plain = plain_line_ != SIZE_MAX;
+  owns_all_plainly_ =
+      is_plain && map_.RangesOf(plain_line_) == std::vector<SlotRange>{{0, kKeySlots - 1}};
 }
 
 // --- which is this server

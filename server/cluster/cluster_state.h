@@ -53,6 +53,8 @@ class ClusterState {
   bool ServesPlainly(KeySlot slot) const {
     return map_.IsOwner(plain_line_, slot) && !follows_.is_on;
   }
+  // The same of all slots, so that the key need not be looked at.
+  bool ServesAllPlainly() const { return owns_all_plainly_ && !follows_.is_on; }
   bool IsOfOwnLine(size_t node) const { return LineOf(node) == LineOf(me_); }
   bool follows() const { return follows_.is_on; }
   // The node that leads the line of that node at present. O(nodes) where this server follows.
@@ -116,6 +118,7 @@ class ClusterState {
   // This server's line while all slots have an owner and none of its own is on its way; else
   // SIZE_MAX, which is no line's number.
   size_t plain_line_ = SIZE_MAX;
+  bool owns_all_plainly_ = false;
   uint64_t maps_ = 0;
   SlotMoves moves_;
   std::map<size_t, size_t> leaders_;  // of other lines, by their masters, where they are not these

@@ -61,7 +61,7 @@ class SlotGate {
     const Command& command = request.command;
     const auto at = static_cast<size_t>(command.first_key);
     return command.sole_key && at < request.args.size() &&
-           cluster_.ServesPlainly(SlotOfKey(request.args[at]));
+           (cluster_.ServesAllPlainly() || cluster_.ServesPlainly(SlotOfKey(request.args[at])));
   }
   // The error for the client, without its sign, or empty. EXEC is asked for all that is queued.
   // O(keys and their bytes).

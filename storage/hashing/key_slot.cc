@@ -68,14 +68,15 @@ constexpr uint64_t Quotient() {
   return quotient;
 }
 
-// The remainder of eight bytes, the first one highest, with two zero bytes behind them. Barrett's
-// reduction: the quotient is the upper half of a product with x^80 / polynomial, and exactly so, as
-// nothing is carried; what it leaves over are the low bits of its own product.
+// In its low 16 bits the remainder of eight bytes, the first one highest, with two zero bytes
+// behind them. Barrett's reduction: the quotient is the upper half of a product with x^80 /
+// polynomial, and exactly so, as nothing is carried; what it leaves over are the low bits of its
+// own product.
 SLUICE_WITH_CLMUL inline uint64_t RemainderOf(uint64_t word, __m128i constants) {
   const __m128i words = _mm_set1_epi64x(static_cast<int64_t>(word));
   const __m128i quotient = _mm_xor_si128(_mm_clmulepi64_si128(words, constants, 0x00), words);
   const __m128i product = _mm_clmulepi64_si128(quotient, constants, 0x11);
-  return static_cast<uint64_t>(_mm_cvtsi128_si64(product)) & 0xffff;
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
 }
 
 // Its highest bits of bytes say whether one is '{'.
