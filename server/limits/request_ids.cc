@@ -21,24 +21,24 @@ RequestId ReadRequestId(ArgReader& args) {
 int64_t ReadRequestFor(ArgReader& args) { return args.IntIn({"FOR", 1, kRequestForMsMax, "ms"}); }
 
 RequestIds::Found RequestIds::Recall(const Asked& asked, const Now& now) {
-  std::optional<RequestMemory::Answer> answer = memory_.Find(asked.id, now);
+  std::optional<RequestMemory::Answer> answer = memory_.Find(Hashed(asked), now);
   if (!answer) return {};
   if (answer->fingerprint != asked.fingerprint) return {.recalled = Recalled::kOther};
   ++repeated_;
   return {Recalled::kSame, *std::move(answer)};
 }
 
-void RequestIds::Remember(const ChangeRecorder& changes, const Asked& asked, const Values& values,
-                          const Now& now) {
-  const RequestMemory::Answer answer{asked.fingerprint, now.ms(), asked.for_ms, values};
-  memory_.Remember(asked.id, answer, now);
+void RequestIds::Remember(const ChangeRecorder& changes, const Asked& asked,
+                          std::span<const int64_t> values, const Now& now) {
+  const RequestMemory::AnswerView answer{asked.fingerprint, now.ms(), asked.for_ms, values};
+  memory_.Remember(Hashed(asked), answer, now);
   if (!changes.wants_effects()) return;
   const std::vector<std::string> words = RememberWords(asked.id, answer, now);
   const std::vector<std::string_view> views(words.begin(), words.end());
   changes.Add(0, views);
 }
 
-std::vector<std::string> RememberWords(std::string_view id, const RequestMemory::Answer& answer,
+std::vector<std::string> RememberWords(std::string_view id, const RequestMemory::AnswerView& answer,
                                        const Now& now) {
   std::vector<std::string> words = {"REQUEST.REMEMBER", std::string(id), Concat(answer.fingerprint),
                                     Int64Text(answer.at_ms + now.unix_offset_ms),

@@ -12,8 +12,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/effects/change_recorder.h"
@@ -43,6 +45,7 @@ class RequestIds {
     RequestId id;  // empty: it has none
     uint64_t fingerprint = 0;
     int64_t for_ms = kRequestForMs;
+    uint64_t hash = 0;  // of the id, HashOf; 0: it is hashed anew each time
   };
   enum class Recalled : uint8_t { kNew, kSame, kOther };
   struct Found {
@@ -53,9 +56,11 @@ class RequestIds {
 
   explicit RequestIds(const TableKey& key) : memory_(key) {}
 
+  // For a request that is recalled and remembered at once.
+  uint64_t HashOf(const RequestId& id) const { return memory_.Hashed(id).hash; }
   Found Recall(const Asked& asked, const Now& now);
   // Also says it to the log and to replicas.
-  void Remember(const ChangeRecorder& changes, const Asked& asked, const Values& values,
+  void Remember(const ChangeRecorder& changes, const Asked& asked, std::span<const int64_t> values,
                 const Now& now);
 
   RequestMemory& memory() { return memory_; }
@@ -66,12 +71,17 @@ class RequestIds {
   uint64_t evicted() const { return memory_.evicted(); }
 
  private:
+  RequestMemory::HashedId Hashed(const Asked& asked) const {
+    return asked.hash != 0 ? RequestMemory::HashedId{asked.id, asked.hash}
+                           : memory_.Hashed(asked.id);
+  }
+
   RequestMemory memory_;
   uint64_t repeated_ = 0;
 };
 
 // The words of REQUEST.REMEMBER: id, fingerprint, since when (Unix ms), for how long, the values.
-std::vector<std::string> RememberWords(std::string_view id, const RequestMemory::Answer& answer,
+std::vector<std::string> RememberWords(std::string_view id, const RequestMemory::AnswerView& answer,
                                        const Now& now);
 
 }  // namespace sluice

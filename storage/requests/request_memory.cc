@@ -3,23 +3,18 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 
 #include "protocol/text/concat.h"
 #include "storage/hashing/sha.h"
-#include "storage/memory/block_size.h"
 
 namespace sluice {
 namespace {
 
 // A number as a varint: seven bits a byte, the lowest first; the sign is the lowest bit.
 constexpr size_t kVarintMax = 10;
-
-// Room on the stack for the numbers of a verdict.
-constexpr size_t kNumbersInline = 10 * kVarintMax;
 
 size_t PutVarint(int64_t number, uint8_t* out) {
   auto rest = (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63);
@@ -69,8 +64,8 @@ void RequestId::Set(std::string_view bytes) {
 // Behind it stand the bytes of the id, then when it is over (engine ms), for how long it was kept,
 // and the values.
 struct [[gnu::packed]] RequestMemory::Record {
-  Record* next = nullptr;
   uint64_t fingerprint = 0;
+  uint64_t hash = 0;  // of the id
   uint16_t number_bytes = 0;
   uint8_t id_size = 0;
   bool dead = false;
@@ -79,21 +74,17 @@ struct [[gnu::packed]] RequestMemory::Record {
   const char* data() const { return reinterpret_cast<const char*>(this + 1); }
   std::string_view id() const { return {data(), id_size}; }
   const uint8_t* numbers() const { return reinterpret_cast<const uint8_t*>(data()) + id_size; }
+  size_t bytes() const { return sizeof(Record) + id_size + number_bytes; }
 };
 
-size_t RequestMemory::Hash::operator()(const Record* record) const {
-  return HashName(record->id(), *key);
-}
+size_t RequestMemory::Hash::operator()(const Record* record) const { return record->hash; }
 bool RequestMemory::Equal::operator()(const Record* a, const HashedId& id) const {
   return a->id() == id.bytes;
 }
 
-RequestMemory::~RequestMemory() {
-  while (first_ != nullptr) {
-    Record* const gone = first_;
-    first_ = gone->next;
-    std::free(gone);
-  }
+// Null: there is none.
+const RequestMemory::Record* RequestMemory::RecordAt(RecordRing::Cursor place) {
+  return reinterpret_cast<const Record*>(place.block());
 }
 
 RequestMemory::Answer RequestMemory::AnswerOf(const Record& record) const {
@@ -111,97 +102,99 @@ bool RequestMemory::IsOver(const Record& record, const Now& now) const {
   return now.ms() >= TakeVarint(at);
 }
 
-std::optional<RequestMemory::Answer> RequestMemory::Find(std::string_view id,
-                                                         const Now& now) const {
+std::optional<RequestMemory::Answer> RequestMemory::Find(const HashedId& id, const Now& now) const {
   if (tables_.empty()) return std::nullopt;
-  const HashedId hashed = Hashed(id);
-  const Table& table = TableOf(hashed);
-  const auto found = table.find(hashed);
+  const Table& table = TableOf(id);
+  const auto found = table.find(id);
   if (found == table.end() || IsOver(**found, now)) return std::nullopt;
   return AnswerOf(**found);
 }
 
-size_t RequestMemory::BytesOf(const Record& record) const {
-  return BlockSize(sizeof(Record) + record.id_size + record.number_bytes) + kSlotBytes;
-}
+size_t RequestMemory::BytesOf(const Record& record) const { return record.bytes() + kSlotBytes; }
 
-void RequestMemory::Remember(std::string_view id, const Answer& answer, const Now& now) {
-  assert(!id.empty() && id.size() <= kRequestIdBytesMax);
+void RequestMemory::Remember(const HashedId& id, const AnswerView& answer, const Now& now) {
+  assert(!id.bytes.empty() && id.bytes.size() <= kRequestIdBytesMax);
   assert(answer.for_ms >= 1 && answer.for_ms <= kRequestForMsMax);
-  absl::InlinedVector<uint8_t, kNumbersInline> numbers((2 + answer.values.size()) * kVarintMax);
-  size_t number_bytes = PutVarint(answer.at_ms + answer.for_ms, numbers.data());
-  number_bytes += PutVarint(answer.for_ms, numbers.data() + number_bytes);
-  for (const int64_t value : answer.values)
-    number_bytes += PutVarint(value, numbers.data() + number_bytes);
-  const size_t block = sizeof(Record) + id.size() + number_bytes;
-  if (number_bytes > UINT16_MAX || block + kSlotBytes > bytes_max_) return ForgetSome(nullptr, now);
-  if (tables_.empty()) tables_.resize(kTables, Table(0, Hash{&key_}));
-  auto* const record = new (std::malloc(block)) Record{
-      .fingerprint = answer.fingerprint,
-      .number_bytes = static_cast<uint16_t>(number_bytes),
-      .id_size = static_cast<uint8_t>(id.size()),
-  };
-  std::memcpy(record->data(), id.data(), id.size());
-  std::memcpy(record->data() + id.size(), numbers.data(), number_bytes);
-  Add(record);
+  const size_t number_bytes_max = (2 + answer.values.size()) * kVarintMax;
+  const size_t block_max = sizeof(Record) + id.bytes.size() + number_bytes_max;
+  if (number_bytes_max > UINT16_MAX || bytes_max_ == 0) return ForgetSome(nullptr, now);
+  auto* const record =
+      new (ring_.Append(block_max)) Record{.fingerprint = answer.fingerprint,
+                                           .hash = id.hash,
+                                           .id_size = static_cast<uint8_t>(id.bytes.size())};
+  std::memcpy(record->data(), id.bytes.data(), id.bytes.size());
+  auto* const numbers = reinterpret_cast<uint8_t*>(record->data() + id.bytes.size());
+  uint8_t* end = numbers + PutVarint(answer.at_ms + answer.for_ms, numbers);
+  end += PutVarint(answer.for_ms, end);
+  for (const int64_t value : answer.values) end += PutVarint(value, end);
+  record->number_bytes = static_cast<uint16_t>(end - numbers);
+  if (BytesOf(*record) > bytes_max_) {
+    ring_.GiveBack(block_max);
+    return ForgetSome(nullptr, now);
+  }
+  ring_.GiveBack(block_max - record->bytes());
+  Add(record, id);
   ForgetSome(record, now);
 }
 
-void RequestMemory::Add(Record* record) {
-  const HashedId id = Hashed(record->id());
+void RequestMemory::Add(Record* record, const HashedId& id) {
+  if (tables_.empty()) [[unlikely]]
+    tables_.resize(kTables);
   Table& table = TableOf(id);
-  const auto put = [&] {
-    bool is_new = false;
-    const auto at = table.lazy_emplace(id, [&](const auto& make) {
-      make(record);
-      is_new = true;
-    });
-    return is_new ? table.end() : at;
-  };
-  if (const auto former = put(); former != table.end()) [[unlikely]] {
-    (*former)->dead = true;
-    table.erase(former);
+  bool is_new = false;
+  const auto at = table.lazy_emplace(id, [&](const auto& make) {
+    make(record);
+    is_new = true;
+  });
+  if (!is_new) [[unlikely]] {
+    (*at)->dead = true;
+    table.erase(at);
+    table.insert(record);
     --size_;
-    put();
   }
-  (last_ == nullptr ? first_ : last_->next) = record;
   last_ = record;
   ++size_;
   bytes_ += BytesOf(*record);
 }
 
 void RequestMemory::ForgetSome(const Record* newest, const Now& now) {
-  for (size_t i = 0; i < kForgottenPerCall && first_ != newest; ++i) {
-    const bool goes = first_->dead || IsOver(*first_, now);
+  for (size_t i = 0; i < kForgottenPerCall; ++i) {
+    const Record* const first = RecordAt(ring_.first());
+    if (first == newest || first == nullptr) return;
+    const bool goes = first->dead || IsOver(*first, now);
     if (!goes && bytes_ <= bytes_max_) break;
     evicted_ += goes ? 0 : 1;
     ForgetFirst();
   }
-  __builtin_prefetch(first_);  // looked at by the next call, and old enough to be in no cache
+  // Looked at by the next call, and old enough to be in no cache.
+  __builtin_prefetch(ring_.first().block());
 }
 
 // The image goes on behind it.
 void RequestMemory::ForgetFirst() {
-  Record* const gone = first_;
-  if (image_next_ == gone) image_next_ = gone == image_last_ ? nullptr : gone->next;
-  first_ = gone->next;
-  if (first_ == nullptr) last_ = nullptr;
-  bytes_ -= BytesOf(*gone);
-  if (!gone->dead) {
-    const HashedId id = Hashed(gone->id());
+  const Record& gone = *RecordAt(ring_.first());
+  if (RecordAt(image_next_) == &gone) PassImage(gone);
+  bytes_ -= BytesOf(gone);
+  if (!gone.dead) {
+    const HashedId id{gone.id(), gone.hash};
     TableOf(id).erase(id);
     --size_;
   }
-  std::free(gone);
+  if (last_ == &gone) last_ = nullptr;
+  ring_.DropFirst(gone.bytes());
+}
+
+void RequestMemory::PassImage(const Record& record) {
+  const bool is_last = &record == image_last_;
+  image_next_ = is_last ? RecordRing::Cursor() : RecordRing::Behind(image_next_, record.bytes());
 }
 
 bool RequestMemory::ImageSlice(size_t budget, const Now& now,
                                absl::FunctionRef<void(std::string_view, const Answer&)> visit) {
-  while (image_next_ != nullptr) {
+  while (const Record* const record = RecordAt(image_next_)) {
     if (budget-- == 0) return true;
-    const Record& record = *image_next_;
-    image_next_ = &record == image_last_ ? nullptr : record.next;
-    if (!record.dead && !IsOver(record, now)) visit(record.id(), AnswerOf(record));
+    PassImage(*record);
+    if (!record->dead && !IsOver(*record, now)) visit(record->id(), AnswerOf(*record));
   }
   return false;
 }

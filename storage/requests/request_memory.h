@@ -7,16 +7,17 @@
 // It is bounded in bytes: the newest drive out the oldest. Answers whose time is over go when
 // others come. Ids are at most kRequestIdBytesMax long: callers hash longer ones (RequestId).
 //
-// A record is one block: its id, and its numbers as varints. With a UUID, and the verdict of a
-// limit, that is 80 bytes, and some 14 in the table. The records stand in a list in the order in
-// which they came, and in tables by their ids; one whose id was remembered anew stays in the list
-// as a dead one until its turn. Nothing here knows what the values mean.
+// A record is its id, and its numbers as varints. With a UUID, and the verdict of a limit, that is
+// some 70 bytes, and some 14 in the table. The records stand in a ring in the order in which they
+// came, and in tables by the hashes of their ids; one whose id was remembered anew stays in the
+// ring as a dead one until its turn. Nothing here knows what the values mean.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "storage/hashing/key_hash.h"
+#include "storage/requests/record_ring.h"
 #include "storage/time/clock.h"
 
 namespace sluice {
@@ -55,22 +57,46 @@ class RequestId {
 class RequestMemory {
  public:
   using Values = absl::InlinedVector<int64_t, 8>;
-  struct Answer {
+  // An answer whose values stand elsewhere.
+  struct AnswerView {
     uint64_t fingerprint = 0;  // of all else that the request says
     int64_t at_ms = 0;         // engine time
     int64_t for_ms = 0;        // 1 to kRequestForMsMax
+    std::span<const int64_t> values;
+  };
+  struct Answer {
+    uint64_t fingerprint = 0;
+    int64_t at_ms = 0;
+    int64_t for_ms = 0;
     Values values;
+
+    operator AnswerView() const {  // NOLINT: the same, as others take it
+      return {fingerprint, at_ms, for_ms, values};
+    }
+  };
+
+  // An id, hashed once for all that is done with it.
+  struct HashedId {
+    std::string_view bytes;
+    uint64_t hash;
   };
 
   explicit RequestMemory(const TableKey& key) : key_(key) {}
   RequestMemory(const RequestMemory&) = delete;
-  ~RequestMemory();
+
+  HashedId Hashed(std::string_view id) const { return {id, HashName(id, key_)}; }
 
   // None: nothing is remembered under this id, or no longer. O(1).
-  std::optional<Answer> Find(std::string_view id, const Now& now) const;
+  std::optional<Answer> Find(const HashedId& id, const Now& now) const;
+  std::optional<Answer> Find(std::string_view id, const Now& now) const {
+    return Find(Hashed(id), now);
+  }
   // In place of what was remembered under the id. O(values), and kForgottenPerCall others that go.
   // Requires: the id has 1 to kRequestIdBytesMax bytes.
-  void Remember(std::string_view id, const Answer& answer, const Now& now);
+  void Remember(const HashedId& id, const AnswerView& answer, const Now& now);
+  void Remember(std::string_view id, const Answer& answer, const Now& now) {
+    Remember(Hashed(id), answer, now);
+  }
   // 0: nothing is remembered from now on. Records that are too many go with the next that come.
   void set_bytes_max(size_t bytes) { bytes_max_ = bytes; }
 
@@ -80,26 +106,20 @@ class RequestMemory {
 
   // --- for an image of this instant, in slices
   void BeginImage() {
-    image_next_ = first_;
+    image_next_ = ring_.first();
     image_last_ = last_;
   }
   // Visits so many of those that were there; false when there are no more.
   bool ImageSlice(size_t budget, const Now& now,
                   absl::FunctionRef<void(std::string_view id, const Answer& answer)> visit);
-  void EndImage() { image_next_ = nullptr; }
+  void EndImage() { image_next_ = {}; }
 
   static constexpr size_t kForgottenPerCall = 64;  // some 10 µs
 
  private:
   struct Record;
-  // An id, hashed once for all that is done with it.
-  struct HashedId {
-    std::string_view bytes;
-    uint64_t hash;
-  };
   struct Hash {
     using is_transparent = void;
-    const KeyspaceKey* key;
     size_t operator()(const HashedId& id) const { return id.hash; }
     size_t operator()(const Record* record) const;
   };
@@ -113,25 +133,26 @@ class RequestMemory {
   static constexpr size_t kTables = 256;    // each grows by itself: a step moves 1/256 of all
   static constexpr size_t kSlotBytes = 14;  // of a table, on average
 
-  HashedId Hashed(std::string_view id) const { return {id, HashName(id, key_)}; }
   // By upper bits: a table uses the lower ones itself.
   static size_t IndexOf(const HashedId& id) { return (id.hash >> 40) % kTables; }
   Table& TableOf(const HashedId& id) { return tables_[IndexOf(id)]; }
   const Table& TableOf(const HashedId& id) const { return tables_[IndexOf(id)]; }
-  // The newest of all; one of the same id stays in the list, as a dead one.
-  void Add(Record* record);
+  // The newest of all; one of the same id stays in the ring, as a dead one.
+  void Add(Record* record, const HashedId& id);
+  static const Record* RecordAt(RecordRing::Cursor place);
   Answer AnswerOf(const Record& record) const;
   bool IsOver(const Record& record, const Now& now) const;
   void ForgetFirst();
+  void PassImage(const Record& record);
   // So many of what is over, or too much; not the newest.
   void ForgetSome(const Record* newest, const Now& now);
   size_t BytesOf(const Record& record) const;
 
   const KeyspaceKey key_;
   std::vector<Table> tables_;  // from the first one on
-  Record* first_ = nullptr;
-  Record* last_ = nullptr;
-  Record* image_next_ = nullptr;
+  RecordRing ring_;
+  const Record* last_ = nullptr;
+  RecordRing::Cursor image_next_;
   const Record* image_last_ = nullptr;
   size_t size_ = 0;
   size_t bytes_ = 0;

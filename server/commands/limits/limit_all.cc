@@ -7,6 +7,7 @@
 // the order of the keys.
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -118,7 +119,10 @@ bool IsAllAnswered(CommandCall& call, const RequestIds::Asked& asked, size_t par
 void RememberAll(CommandCall& call, const RequestIds::Asked& asked, bool allowed,
                  const std::vector<LimitVerdict>& verdicts) {
   RequestIds::Values values{allowed};
-  for (const LimitVerdict& verdict : verdicts) AddVerdict(values, verdict);
+  for (const LimitVerdict& verdict : verdicts) {
+    const std::array<int64_t, 5> numbers = NumbersOf(verdict);
+    values.insert(values.end(), numbers.begin(), numbers.end());
+  }
   call.part<RequestIds>().Remember(ChangeRecorder(call.parts), asked, values, call.now);
 }
 

@@ -2,7 +2,7 @@
 #include "server/commands/limits/limit_requests.h"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 
 #include "server/commands/shared/option_table.h"
 #include "storage/types/digest.h"
@@ -13,6 +13,13 @@ namespace {
 // -1, "never", stays.
 int64_t LeftOf(int64_t span_ms, int64_t passed_ms) {
   return span_ms <= 0 ? span_ms : std::max<int64_t>(0, span_ms - passed_ms);
+}
+
+// Makes one number of two that hangs on every bit of them.
+uint64_t Mixed(uint64_t a, uint64_t b) {
+  const unsigned __int128 product =
+      static_cast<unsigned __int128>(a ^ 0x9e3779b97f4a7c15) * (b ^ 0xd6e8feb86659fd93);
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
 constexpr OptionRow<RequestName> kRequestNameOptions[] = {
@@ -31,25 +38,19 @@ RequestName ReadRequestName(ArgReader& args) {
 
 uint64_t AddToFingerprint(uint64_t before, Asks what, int db, std::string_view key,
                           LimitAlgorithm algorithm, int64_t cost) {
-  // The lowest byte first, whatever the machine.
-  char numbers[2 + 2 * sizeof(uint64_t)];
-  char* end = numbers;
-  const auto add = [&end](uint64_t number) {
-    for (size_t i = 0; i < sizeof number; ++i) *end++ = static_cast<char>(number >> (8 * i));
-  };
-  *end++ = static_cast<char>(what);
-  *end++ = static_cast<char>(algorithm);
-  add(static_cast<uint64_t>(db));
-  add(static_cast<uint64_t>(cost));
-  return ChainedDigest(ChainedDigest(before, {numbers, sizeof numbers}), key);
+  const uint64_t kind = static_cast<uint64_t>(db) << 16 | static_cast<uint64_t>(algorithm) << 8 |
+                        static_cast<uint64_t>(what);
+  return ChainedDigest(Mixed(Mixed(before, kind), static_cast<uint64_t>(cost)), key);
 }
 
-RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options,
+RequestIds::Asked AskedTake(const CommandCall& call, const TakeOptions& options,
                             const RequestId& id) {
   const LimitConfig& config = options.request.config;
-  const uint64_t fingerprint = AddToFingerprint(0, options.shadow ? Asks::kShadow : Asks::kTake, db,
-                                                key, config.algorithm, options.request.cost);
-  return {id, fingerprint, RequestForMs(options.for_ms, config.period_ms)};
+  const uint64_t fingerprint =
+      AddToFingerprint(0, options.shadow ? Asks::kShadow : Asks::kTake, call.db.index(),
+                       call.args[1], config.algorithm, options.request.cost);
+  return {id, fingerprint, RequestForMs(options.for_ms, config.period_ms),
+          call.part<RequestIds>().HashOf(id)};
 }
 
 int64_t RequestForMs(int64_t given_ms, int64_t period_ms) {
@@ -68,10 +69,8 @@ bool IsAnswered(CommandCall& call, const RequestIds::Asked& asked,
   return true;
 }
 
-void AddVerdict(RequestIds::Values& values, const LimitVerdict& verdict) {
-  const int64_t five[] = {verdict.allowed, verdict.limit, verdict.remaining, verdict.retry_ms,
-                          verdict.reset_ms};
-  values.insert(values.end(), std::begin(five), std::end(five));
+std::array<int64_t, 5> NumbersOf(const LimitVerdict& verdict) {
+  return {verdict.allowed, verdict.limit, verdict.remaining, verdict.retry_ms, verdict.reset_ms};
 }
 
 LimitVerdict VerdictAt(const RequestMemory::Answer& answer, size_t at, const Now& now) {

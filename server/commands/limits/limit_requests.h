@@ -3,6 +3,7 @@
 // answer; spans go down with time, so that the moments which they name stay.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ uint64_t AddToFingerprint(uint64_t before, Asks what, int db, std::string_view k
                           LimitAlgorithm algorithm, int64_t cost);
 // A request of LIMIT.TAKE with this ID. Without FOR it is remembered for its period, an hour at
 // most.
-RequestIds::Asked AskedTake(int db, std::string_view key, const TakeOptions& options,
+RequestIds::Asked AskedTake(const CommandCall& call, const TakeOptions& options,
                             const RequestId& id);
 int64_t RequestForMs(int64_t given_ms, int64_t period_ms);
 
@@ -43,8 +44,9 @@ int64_t RequestForMs(int64_t given_ms, int64_t period_ms);
 bool IsAnswered(CommandCall& call, const RequestIds::Asked& asked,
                 absl::FunctionRef<void(const RequestMemory::Answer& answer)> reply);
 
-// Five numbers each.
-void AddVerdict(RequestIds::Values& values, const LimitVerdict& verdict);
+// A verdict as it is remembered.
+std::array<int64_t, 5> NumbersOf(const LimitVerdict& verdict);
+// The one whose numbers stand from `at` on.
 LimitVerdict VerdictAt(const RequestMemory::Answer& answer, size_t at, const Now& now);
 
 }  // namespace sluice

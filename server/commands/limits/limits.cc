@@ -71,9 +71,7 @@ void SayTakenByWaiter(const Parts& parts, KeyNameView key, const LimitRequest& r
 void RememberTake(const Parts& parts, const RequestIds::Asked& asked, const LimitVerdict& verdict,
                   const Now& now) {
   if (asked.id.empty()) return;
-  RequestIds::Values values;
-  AddVerdict(values, verdict);
-  parts.Get<RequestIds>().Remember(ChangeRecorder(parts), asked, values, now);
+  parts.Get<RequestIds>().Remember(ChangeRecorder(parts), asked, NumbersOf(verdict), now);
 }
 
 void ReplyFound(ReplySink& reply, const RequestIds::Found& found, const Now& now) {
@@ -157,7 +155,7 @@ void TakeTimedOut(CommandCall& call) {
   if (!Accepts(call.reply, found, request.config.algorithm)) return;
   // The same request was answered on another connection: that answer stands.
   RequestIds::Asked asked;
-  if (!options.id.empty()) asked = AskedTake(call.db.index(), call.args[1], options, options.id);
+  if (!options.id.empty()) asked = AskedTake(call, options, options.id);
   if (!asked.id.empty() && IsTakenBefore(call, asked)) return;
   if (request.ban_ms > 0) BanWaiter(call, request);
   const LimiterKey limiter(call.db, call.Key(1), call.now);
@@ -227,7 +225,7 @@ bool TakeKnownNamed(CommandCall& call) {
   ArgReader args(words, words.size() - 1);
   const RequestId id = ReadRequestId(args);
   if (args.failed()) return false;
-  TakeNamed(call, *known, call.now, AskedTake(call.db.index(), call.args[1], *known, id));
+  TakeNamed(call, *known, call.now, AskedTake(call, *known, id));
   return true;
 }
 
@@ -252,7 +250,7 @@ void Take(CommandCall& call) {
   if (!MayName(call, options.at_unix_us)) return;
   const Now now = MomentOf(call, options.at_unix_us);
   if (options.id.empty()) return TakeOnce(call, options, now, nullptr);
-  TakeNamed(call, options, now, AskedTake(call.db.index(), call.args[1], options, options.id));
+  TakeNamed(call, options, now, AskedTake(call, options, options.id));
 }
 
 // --- LIMIT.REFUND
