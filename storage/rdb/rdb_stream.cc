@@ -172,10 +172,7 @@ void TakeCounters(RdbReader& reader, uint64_t length, StreamId last_id, StreamId
   if (length != stream.length()) reader.Mend("length");
   if (last_id < stream.last_id()) reader.Mend("last id");
   stream.SetLastId(std::max(last_id, stream.last_id()));
-  // XSETID may set the last id of an empty stream below what was deleted.
-  const bool is_beyond = stream.length() > 0 && max_deleted_id > stream.last_id();
-  if (is_beyond) reader.Mend("highest deleted id");
-  stream.SetMaxDeletedId(is_beyond ? stream.last_id() : max_deleted_id);
+  stream.SetMaxDeletedId(max_deleted_id);  // XSETID may set the last id below it
   if (added < stream.length()) reader.Mend("count of entries added");
   stream.SetEntriesAdded(std::max(added, stream.length()));
 }
