@@ -2,7 +2,7 @@
 """Clusters as people make them: fresh servers with cluster-enabled yes and no map, and `redis-cli --cluster create`,
 add-node, del-node, check; failovers by hand. There is no bus: servers hand each other their maps.
 
-  cluster_made.py [--server program] [--long] [test ...]
+  cluster_made.py [--server program] [--long] [--jobs n] [test ...]
 
 --long moves more slots, and lets a replica take over in each of the three ways.
 """
