@@ -2,14 +2,15 @@
 // so that CLUSTER COUNTKEYSINSLOT looks at one number, and GETKEYSINSLOT walks over no key of
 // another slot. Only a server in a cluster has it.
 //
-// Each slot that has keys has a SegmentTable of its own, with the entries that the database's table
-// has, under the same hashes. So a key that comes or goes costs one segment more at most, however
-// unevenly keys are spread: a slot may have one of them, or, by a hash tag, all.
+// A slot has its entries in a plain list while they are few, in no order: one more is put at its
+// end, and one that goes is looked for. Sixteen million keys, evenly spread, are few in each slot.
+// By a hash tag a slot may have all of them: many are in a SegmentTable, under the hashes that the
+// database's table has.
 //
-//   slot 3300   -> {b}1, {b}2, {b}list
-//   slot 15495  -> a
+//   slot 3300    list              {b}1, {b}2, {b}list
+//   slot 15495   SegmentTable      {a}1, {a}2, ... {a}5000
 //
-// It costs 19 bytes a key where slots have 61 of them each (a million), and some 350 bytes a slot.
+// So what a key that comes or goes costs is bounded by kFewMax.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +22,16 @@
 #include "absl/functional/function_ref.h"
 #include "storage/hashing/key_slot.h"
 #include "storage/keyspace/segment_table.h"
+#include "storage/memory/packed_pointer.h"
 
 namespace sluice {
 
-// It never looks at an entry but to find its slot, and in Insert, Replace and Erase: what Drain
-// still has may be freed. All but Walk and Drain are O(1), as SegmentTable's are.
+// It looks at entries in Insert, Replace and Erase alone: what Drain still has may be freed.
 class SlotKeys {
  public:
+  // To look for one among so many takes less than 1 µs, to spread them 100 µs.
+  static constexpr size_t kFewMax = 1024;
+
   // As SegmentTable's: both outlive it. Its own bytes are kept in `memory`.
   SlotKeys(const KeyspaceKey& hash_key, size_t& memory) : hash_key_(&hash_key), memory_(&memory) {}
   SlotKeys(KeyspaceKey&& hash_key, size_t& memory) = delete;
@@ -38,11 +42,11 @@ class SlotKeys {
   void Replace(const Entry& from, Entry& to, uint64_t hash);
   void Erase(const Entry& entry, uint64_t hash);
   // Keys past their deadline that are not removed yet included.
-  size_t CountOf(KeySlot slot) const { return tables_[slot] ? tables_[slot]->size() : 0; }
+  size_t CountOf(KeySlot slot) const { return slots_[slot] ? slots_[slot]->size() : 0; }
   // Gives `count` keys of a slot, or all. O(count), and a segment.
   void Walk(KeySlot slot, size_t count, absl::FunctionRef<void(const Entry&)> visit) const;
 
-  // Lets go of up to `budget` entries and tables; returns of how many: less, if that was all. After
+  // Lets go of up to `budget` entries and slots; returns of how many: less, if that was all. After
   // that it is good for nothing but Drain.
   size_t Drain(size_t budget);
   // Recounted over all slots.
@@ -51,14 +55,25 @@ class SlotKeys {
   std::string Audit() const;
 
  private:
-  SegmentTable& TableOf(KeySlot slot);
+  struct Keys {
+    std::vector<PackedPointer> few;
+    std::unique_ptr<SegmentTable> many;  // null: they are in `few`
+    size_t size() const { return many ? many->size() : few.size(); }
+  };
+
+  Keys& KeysOf(KeySlot slot);
+  static std::vector<PackedPointer>::iterator Find(Keys& keys, const Entry& entry);
+  void Spread(Keys& keys);  // from the list into a table
+  void Gather(Keys& keys);  // and back
+  void EraseAmongFew(Keys& keys, const Entry& entry);
+  void Delete(std::unique_ptr<Keys>& keys);
+  static size_t BytesOf(const Keys& keys);  // without those of its table's segments
 
   const KeyspaceKey* hash_key_;
   size_t* memory_;
-  size_t drained_ = 0;  // slots that Drain is done with
-  std::vector<std::unique_ptr<SegmentTable>> tables_{
-      // null: none yet, or no more
-      std::vector<std::unique_ptr<SegmentTable>>(kKeySlots)};
+  size_t drained_ = 0;                      // slots that Drain is done with
+  std::vector<std::unique_ptr<Keys>> slots_{// null: it has no keys
+                                            std::vector<std::unique_ptr<Keys>>(kKeySlots)};
 };
 
 }  // namespace sluice

@@ -773,6 +773,33 @@ TEST(Keyspace, KeysAreKeptBySlots) {
   EXPECT_EQ(db.slot_keys()->size(), 0u);
 }
 
+// From a list to a table and back; entries move to other blocks, and come and go, in both.
+TEST(Keyspace, KeysOfASlotMayBeFewOrMany) {
+  World world;
+  Database& db = world.db(0);
+  const KeySlot slot = SlotOfKey("b");
+  const auto key = [](size_t i) { return "{b}" + std::to_string(i); };
+  const auto put = [&](size_t i, size_t bytes) {
+    db.PutText(world.Key(key(i)), std::string(bytes, 'x'), Deadline::None(), world.now());
+  };
+  constexpr size_t kMost = SlotKeys::kFewMax + 200;
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < kMost; ++i) {
+      put(i, 1);
+      put(i / 2, 1 + i % 90);
+      if (i % 100 != 0 && i + 20 < SlotKeys::kFewMax) continue;
+      ASSERT_EQ(world.keyspace.Audit(world.now()), "") << i;
+    }
+    ASSERT_EQ(KeysOf(*db.slot_keys(), slot, SIZE_MAX).size(), kMost);
+    for (size_t i = 0; i < kMost; ++i) {
+      ASSERT_TRUE(db.Delete(world.Key(key(i * 7 % kMost)), world.now()));
+      if (i % 50 != 0 && i + 300 < kMost) continue;
+      ASSERT_EQ(world.keyspace.Audit(world.now()), "") << i;
+    }
+    ASSERT_EQ(db.slot_keys()->CountOf(slot), 0u);
+  }
+}
+
 // A slot may have all keys; what was flushed is freed in slices, the slots' tables first.
 TEST(Keyspace, OneSlotMayHaveAllKeys) {
   constexpr size_t kKeys = 20'000;
