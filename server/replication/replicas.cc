@@ -38,7 +38,8 @@ Replicas::Replicas(const Uses& uses)
                 .reservation = uses.reservation,
                 .horizon = uses.horizon,
                 .stream = stream_,
-                .id = ids_.id()}) {}
+                .id = ids_.id()}),
+      pinged_ms_(uses.clock.now().ms()) {}
 
 Replicas::~Replicas() {
   // Sessions outlive the backlog, and the snapshots.

@@ -267,7 +267,7 @@ class Replicas final : public FollowerTurns {
   std::vector<SessionId> replicas_;
   Counts counts_;
   uint64_t syncs_ = 0;  // images that were asked for
-  int64_t pinged_ms_ = 0;
+  int64_t pinged_ms_;  // or since the start
   int64_t told_time_ms_ = 0;   // the last heartbeat
   int64_t told_time_end_ = 0;  // and the stream's end behind it
   int64_t deserted_ms_ = -1;   // since then there is no replica; -1: there is one, or no stream

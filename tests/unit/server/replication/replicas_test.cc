@@ -489,5 +489,21 @@ TEST_F(ReplicasTest, SluicesCountForGrantsFromTheirFirstAckOn) {
   EXPECT_EQ(replicas.TurnsAtSluices(2), TurnGate::kNoTurn);
 }
 
+// Whatever the time since its machine has started.
+TEST(ReplicasPings, BeginAPeriodBehindTheStartOfTheServer) {
+  TestEngine server({.config = {{"repl-diskless-sync-delay", "0"}}, .uptime_ms = 100'000'000});
+  TestClient& replica = server.Connect();
+  replica.Run({"REPLCONF", "capa", "eof", "capa", "psync2"});
+  replica.Send({"PSYNC", "?", "-1"});
+  server.AdvanceTime(1000);
+  replica.Send({"REPLCONF", "ACK", "0"});
+  server.AdvanceTime(7000);
+  const Replicas& replicas = server.engine().part<Replicas>();
+  EXPECT_EQ(replicas.good(), 1U);
+  EXPECT_EQ(replicas.stream().end(), 0);
+  server.AdvanceTime(4000);
+  EXPECT_GT(replicas.stream().end(), 0);
+}
+
 }  // namespace
 }  // namespace sluice
