@@ -163,6 +163,7 @@ void Following::GoOn(const Agreement& agreement) {
   }
   on_.replicas.GoOnAs(ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id()));
   StreamBegins(reading_.value_or(StreamReading{}), link_.origin());
+  if (agreement.reserved) NoteReserved(*agreement.reserved);
   is_whole_ = true;
   SetUp(true);
 }
@@ -199,6 +200,7 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   on_.replicas.AdoptHistory(ReplicationId::Of(agreement.id), agreement.offset);
   // A Sluice has said it all.
   StreamBegins(reading, agreement.reading ? std::nullopt : link_.origin());
+  if (agreement.reserved) NoteReserved(*agreement.reserved);
   PlayScripts(outcome.facts.scripts);
   link_.Loaded(/*is_whole=*/true);
   SetUp(link_.state() == LinkState::kConnected);  // it may have been lost meanwhile

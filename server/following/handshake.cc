@@ -14,6 +14,8 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kReadingWords = 4;  // of ReadingText
+
 void Say(std::string& out, std::initializer_list<std::string_view> words) {
   AppendRequest(out, Args(words.begin(), words.size()));
 }
@@ -24,6 +26,14 @@ std::string_view CutWord(std::string_view& text) {
   const std::string_view word = text.substr(0, end);
   text.remove_prefix(std::min(end + 1, text.size()));
   return word;
+}
+
+// The first `count` words, and those behind them.
+std::pair<std::string_view, std::string_view> CutWords(std::string_view text, size_t count) {
+  size_t end = 0;
+  for (size_t i = 0; i < count && end < text.size(); ++i)
+    end = std::min(text.find(' ', end + (i > 0 ? 1 : 0)), text.size());
+  return {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
 }
 
 // Words of the master for the log.
@@ -209,7 +219,9 @@ void Handshake::ReadFullSync(std::string_view words) {
     return End(Agreement::Kind::kLater, "Master replied with wrong +FULLRESYNC syntax.");
   agreement_.id = id;
   agreement_.offset = *offset;
-  agreement_.reading = ReadReading(words);
+  const auto [reading, reserved] = CutWords(words, kReadingWords);
+  agreement_.reading = ReadReading(reading);
+  agreement_.reserved = ReadReservedText(reserved);
   log_(LogLevel::kNotice, Concat("Full resync from master: ", id, ":", *offset));
   End(Agreement::Kind::kFullSync);
 }
@@ -221,6 +233,7 @@ void Handshake::ReadContinue(std::string_view words) {
   if (!id.empty() && !ReplicationId::Of(id))
     return End(Agreement::Kind::kLater, "the master's +CONTINUE names an id that is none");
   agreement_.id = id;
+  agreement_.reserved = ReadReservedText(words);
   log_(LogLevel::kNotice, "Successful partial resynchronization with master.");
   End(Agreement::Kind::kContinue);
 }

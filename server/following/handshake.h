@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "server/core/log_level.h"
+#include "server/replication/envelope.h"
 #include "storage/log/stream_position.h"
 
 namespace sluice {
@@ -55,7 +56,8 @@ struct Agreement {
   std::string id;  // the stream's; of kContinue, empty: it has not changed; of SYNC: none is known
   int64_t offset = 0;                    // of kFullSync: of the image
   std::optional<StreamReading> reading;  // of kFullSync: a Sluice says how the stream goes on
-  bool is_silent = false;                // by SYNC: it has neither ids nor offsets
+  std::optional<ReservedEnvelope> reserved = std::nullopt;  // and what is reserved
+  bool is_silent = false;  // by SYNC: it has neither ids nor offsets
   std::string why_not;
 };
 

@@ -92,15 +92,7 @@ Read ReadTime(std::string_view body, Fault& fault) {
 }
 
 Read ReadReserved(std::string_view body, Fault& fault) {
-  const size_t run_at = body.rfind(' ') + 1;
-  const std::optional<ReplicationId> run =
-      body.size() > ReplicationId::kBytes ? ReplicationId::Of(body.substr(run_at)) : std::nullopt;
-  const auto numbers = ReadNumbers<2>(run ? body.substr(0, run_at - 1) : body);
-  if (numbers) {
-    const auto [mark, horizon_ms] = *numbers;
-    if (mark >= 0 && mark <= kTokenRestoredMax && horizon_ms >= 0 && horizon_ms <= kEnvelopeMsMax)
-      return ReservedEnvelope{mark, horizon_ms, run};
-  }
+  if (const auto reserved = ReadReservedText(body)) return *reserved;
   fault = "what is reserved is not a token and a span in ms";
   return std::nullopt;
 }
@@ -117,6 +109,19 @@ constexpr LetterRow kLetters[] = {
 };
 
 }  // namespace
+
+std::optional<ReservedEnvelope> ReadReservedText(std::string_view text) {
+  const size_t run_at = text.rfind(' ') + 1;
+  const std::optional<ReplicationId> run =
+      text.size() > ReplicationId::kBytes ? ReplicationId::Of(text.substr(run_at)) : std::nullopt;
+  const auto numbers = ReadNumbers<2>(run ? text.substr(0, run_at - 1) : text);
+  if (!numbers) return std::nullopt;
+  const auto [mark, horizon_ms] = *numbers;
+  const bool is_right =
+      mark >= 0 && mark <= kTokenRestoredMax && horizon_ms >= 0 && horizon_ms <= kEnvelopeMsMax;
+  if (!is_right) return std::nullopt;
+  return ReservedEnvelope{mark, horizon_ms, run};
+}
 
 std::optional<Envelope> ReadEnvelope(std::string_view argument, Fault& fault) {
   if (!argument.starts_with(kEnvelopeWord)) return NoEnvelope{};
@@ -177,8 +182,12 @@ void AppendAbsoluteEnvelope(std::string& out) { AppendPing(out, "A"); }
 void AppendTimeEnvelope(std::string& out, int64_t engine_ms) { AppendPing(out, "H ", engine_ms); }
 
 void AppendReservedEnvelope(std::string& out, const ReservedEnvelope& reserved) {
+  AppendPing(out, "M ", ReservedText(reserved));
+}
+
+std::string ReservedText(const ReservedEnvelope& reserved) {
   const std::string_view run = reserved.complete_at ? reserved.complete_at->text() : "";
-  AppendPing(out, "M ", reserved.token_mark, " ", reserved.horizon_ms, run.empty() ? "" : " ", run);
+  return Concat(reserved.token_mark, " ", reserved.horizon_ms, run.empty() ? "" : " ", run);
 }
 
 }  // namespace sluice

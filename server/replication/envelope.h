@@ -71,6 +71,9 @@ using Envelope = std::variant<NoEnvelope, UnknownEnvelope, EffectEnvelope, Clock
 // Reads the argument of a PING. None: there is a fault, and the link that brought it is of no use.
 std::optional<Envelope> ReadEnvelope(std::string_view argument, Fault& fault);
 
+// The words of a reservation, as ReservedText writes them. Null: they are none.
+std::optional<ReservedEnvelope> ReadReservedText(std::string_view text);
+
 // --- writing. Each appends a whole PING to `out`.
 
 void AppendEffectEnvelope(std::string& out, Args effect);
@@ -78,5 +81,7 @@ void AppendClockEnvelope(std::string& out, const LogClock& clock);
 void AppendAbsoluteEnvelope(std::string& out);
 void AppendTimeEnvelope(std::string& out, int64_t engine_ms);
 void AppendReservedEnvelope(std::string& out, const ReservedEnvelope& reserved);
+// "17 30000", and the run id behind it, if there is one.
+std::string ReservedText(const ReservedEnvelope& reserved);
 
 }  // namespace sluice

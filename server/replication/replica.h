@@ -38,6 +38,7 @@ struct Replica final : SessionState {
   bool has_acked = false;          // since it is online
   bool is_admitted = false;        // to those that keep grants: see ReplicaWitness
   int64_t mark_end = 0;            // the stream's, behind the present mark's word to it; 0: none
+  int64_t greeted_mark = 0;        // the mark that the answer to its PSYNC has told; 0: none
 
   // --- how it is served
   ReplicaPhase phase = ReplicaPhase::kWaits;

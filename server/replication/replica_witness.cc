@@ -5,13 +5,16 @@
 #include <functional>
 #include <optional>
 
-#include "server/replication/envelope.h"
-
 namespace sluice {
 
-void ReplicaWitness::See(const std::vector<Replica*>& sluices) {
+void ReplicaWitness::SetFollowed(bool on) {
+  is_followed_ = on;
+  on_.horizon.set_followed(on);
+}
+
+void ReplicaWitness::See(const std::vector<Replica*>& sluices, bool any_greeted) {
   online_ = sluices.size();
-  on_.horizon.set_followed(online_ > 0);
+  SetFollowed(online_ > 0 || any_greeted);
   Admit(sluices);
   NoteAcks(sluices);
 }
@@ -33,7 +36,8 @@ void ReplicaWitness::NoteAcks(const std::vector<Replica*>& sluices) {
   counted_for_ = wanted;
   if (wanted == 0 || !is_told_) return;
   const auto have = std::ranges::count_if(sluices, [this](const Replica* replica) {
-    return replica->is_admitted && replica->mark_end > 0 && replica->acked >= replica->mark_end;
+    const bool has_word = replica->mark_end > 0 && replica->acked >= replica->mark_end;
+    return replica->is_admitted && (has_word || replica->greeted_mark == told_.mark);
   });
   if (have >= wanted) on_.reservation.ReplicasHave(told_.mark);
 }
@@ -45,16 +49,31 @@ ReplicaWitness::Told ReplicaWitness::Wanted() const {
           .is_complete = wanted > 0 && online_ <= static_cast<size_t>(wanted)};
 }
 
-bool ReplicaWitness::HasNews() const { return online_ > 0 && (!is_told_ || told_ != Wanted()); }
+bool ReplicaWitness::HasNews() const { return is_followed_ && (!is_told_ || told_ != Wanted()); }
+
+ReservedEnvelope ReplicaWitness::WordsOf(const Told& told) const {
+  return {.token_mark = told.mark,
+          .horizon_ms = std::max<int64_t>(0, told.horizon_ms - on_.clock.now().ms()),
+          .complete_at = told.is_complete ? std::optional(on_.id) : std::nullopt};
+}
+
+std::optional<ReservedEnvelope> ReplicaWitness::Greet(Replica& replica) {
+  // That grants are complete is true behind all that the stream has said before, and never here.
+  if (on_.settings.lock_min_replicas > 0) return std::nullopt;
+  const Told wanted = Wanted();
+  if (!is_followed_) {
+    told_ = wanted;
+    is_told_ = true;
+    SetFollowed(true);
+  }
+  replica.greeted_mark = wanted.mark;
+  return WordsOf(wanted);
+}
 
 void ReplicaWitness::Tell(const std::vector<Replica*>& sluices) {
   const Told wanted = Wanted();
   const bool was_complete = is_told_ && told_.is_complete;
-  const int64_t left_ms = std::max<int64_t>(0, wanted.horizon_ms - on_.clock.now().ms());
-  on_.stream.TellReserved(
-      {.token_mark = wanted.mark,
-       .horizon_ms = left_ms,
-       .complete_at = wanted.is_complete ? std::optional(on_.id) : std::nullopt});
+  on_.stream.TellReserved(WordsOf(wanted));
   // One that was told this mark before has it where it has acknowledged that.
   for (Replica* const replica : sluices) {
     if (wanted.mark != told_.mark || replica->mark_end == 0) replica->mark_end = on_.stream.end();
@@ -69,7 +88,7 @@ void ReplicaWitness::Restart() {
   partial_end_ = 0;
   is_told_ = false;
   online_ = 0;
-  on_.horizon.set_followed(false);
+  SetFollowed(false);
 }
 
 }  // namespace sluice

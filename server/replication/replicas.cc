@@ -86,13 +86,23 @@ Replica& Replicas::Adopt(Session& session) {
 
 void Replicas::Continue(Session& session, Replica& replica, int64_t offset) {
   ++counts_.partial;
-  Say(session,
-      replica.takes_new_id ? Concat("+CONTINUE ", ids_.id().text(), "\r\n") : "+CONTINUE\r\n");
+  // Behind it may lie grants.
+  const bool has_all = offset == stream_.told() + 1;
+  const std::string greeting = has_all ? Greeting(replica) : std::string();
+  Say(session, replica.takes_new_id ? Concat("+CONTINUE ", ids_.id().text(), greeting, "\r\n")
+                                    : "+CONTINUE\r\n");
   replica.place.emplace(*stream_.backlog(), offset);
   Log(LogLevel::kNotice,
       Concat("Partial resynchronization request from ", AddressOf(session), " accepted. Sending ",
              replica.place->behind(), " bytes of backlog starting from offset ", offset, "."));
   SetPhase(replica, ReplicaPhase::kOnline);
+}
+
+// A relayed stream has its master's words.
+std::string Replicas::Greeting(Replica& replica) {
+  if (!replica.is_sluice || !replica.takes_new_id || stream_.is_relayed()) return {};
+  const std::optional<ReservedEnvelope> reserved = witness_.Greet(replica);
+  return reserved ? " " + ReservedText(*reserved) : std::string();
 }
 
 void Replicas::LogRefusal(ResyncAnswer answer, const Session& session, std::string_view id,
@@ -306,7 +316,7 @@ void Replicas::SetPhase(Replica& replica, ReplicaPhase phase) {
   replica.since_ms = on_.clock.now().ms();
   if (phase != ReplicaPhase::kOnline) return;
   NoteGood();
-  witness_.ReplicaCame();
+  witness_.ReplicaCame(replica);
 }
 
 // --- who has what

@@ -207,6 +207,7 @@ class Replicas final : public FollowerTurns {
   Replica& Adopt(Session& session);
   void Continue(Session& session, Replica& replica, int64_t offset);
   void AwaitImage(Session& session, Replica& replica);
+  std::string Greeting(Replica& replica);
   void LogRefusal(ResyncAnswer answer, const Session& session, std::string_view id, int64_t offset);
   void SetPhase(Replica& replica, ReplicaPhase phase);
   bool IsBeyondSent(Session& session, int64_t offset);
@@ -266,8 +267,8 @@ class Replicas final : public FollowerTurns {
   ReplicaWitness witness_;
   std::vector<SessionId> replicas_;
   Counts counts_;
-  uint64_t syncs_ = 0;  // images that were asked for
-  int64_t pinged_ms_;  // or since the start
+  uint64_t syncs_ = 0;         // images that were asked for
+  int64_t pinged_ms_;          // or since the start
   int64_t told_time_ms_ = 0;   // the last heartbeat
   int64_t told_time_end_ = 0;  // and the stream's end behind it
   int64_t deserted_ms_ = -1;   // since then there is no replica; -1: there is one, or no stream

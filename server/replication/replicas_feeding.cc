@@ -81,8 +81,8 @@ void Replicas::ImageBegun(uint64_t sync) {
   ForEach([&](Session& session, Replica& replica) {
     if (replica.sync != sync || replica.phase != ReplicaPhase::kWaits) return;
     if (!replica.is_silent) {
-      Say(session, Concat("+FULLRESYNC ", ids_.id().text(), " ", end,
-                          replica.is_sluice ? reading : std::string_view(), "\r\n"));
+      const std::string own = replica.is_sluice ? reading + Greeting(replica) : std::string();
+      Say(session, Concat("+FULLRESYNC ", ids_.id().text(), " ", end, own, "\r\n"));
     }
     if (replica.takes_eof && on_.config.settings().repl_diskless_sync)
       replica.end_mark = NewId(on_.host).text();
@@ -135,11 +135,13 @@ void Replicas::AskForAcks() {
 void Replicas::SeeSluices() {
   if (stream_.is_relayed()) return;
   std::vector<Replica*> sluices;
-  ForEach([&sluices](Session& session, Replica& replica) {
-    if (replica.is_online_sluice() && session.close == CloseMode::kOpen)
-      sluices.push_back(&replica);
+  bool any_greeted = false;
+  ForEach([&](Session& session, Replica& replica) {
+    if (session.close != CloseMode::kOpen) return;
+    any_greeted |= replica.greeted_mark > 0;
+    if (replica.is_online_sluice()) sluices.push_back(&replica);
   });
-  witness_.See(sluices);
+  witness_.See(sluices, any_greeted);
   if (!witness_.HasNews() || !MayGrow()) return;
   const bool is_time_told = stream_.end() == told_time_end_;
   TellOwnWords([&] { witness_.Tell(sluices); });

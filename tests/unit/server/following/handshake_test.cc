@@ -140,11 +140,36 @@ TEST(Handshake, AFullSyncHasAPlaceAndOfASluiceMore) {
   EXPECT_EQ(master.agreement().offset, 12);
   const StreamReading expected{StreamKind::kOfSluice, 3, -5, 77};
   EXPECT_EQ(master.agreement().reading, expected);
+  EXPECT_FALSE(master.agreement().reserved);
   HandshakeWith redis;
   Introduce(redis);
   redis.Answer("+FULLRESYNC " + kSomeId + " 12\r\n");
   EXPECT_EQ(redis.agreement().kind, Agreement::Kind::kFullSync);
   EXPECT_FALSE(redis.agreement().reading);
+}
+
+TEST(Handshake, ASluiceSaysWhatItHasReserved) {
+  HandshakeWith anew;
+  Introduce(anew);
+  anew.Answer("+FULLRESYNC " + kSomeId + " 12 3 sluice -5 77 900 30000\r\n", 1);
+  const StreamReading expected{StreamKind::kOfSluice, 3, -5, 77};
+  EXPECT_EQ(anew.agreement().reading, expected);
+  ASSERT_TRUE(anew.agreement().reserved);
+  EXPECT_EQ(anew.agreement().reserved->token_mark, 900);
+  EXPECT_EQ(anew.agreement().reserved->horizon_ms, 30'000);
+  HandshakeWith known(Known());
+  Introduce(known);
+  known.Answer("+CONTINUE " + kSomeId + " 900 30000\r\n");
+  EXPECT_EQ(known.agreement().id, kSomeId);
+  ASSERT_TRUE(known.agreement().reserved);
+  EXPECT_EQ(known.agreement().reserved->token_mark, 900);
+  for (const char* const words : {"900", "900 -1", "9007199254740993 1", "a b", "1 2 3", " "}) {
+    HandshakeWith odd(Known());
+    Introduce(odd);
+    odd.Answer("+CONTINUE " + kSomeId + " " + words + "\r\n");
+    EXPECT_EQ(odd.agreement().kind, Agreement::Kind::kContinue);
+    EXPECT_FALSE(odd.agreement().reserved) << words;
+  }
 }
 
 TEST(Handshake, AnOldMasterIsAskedForSync) {

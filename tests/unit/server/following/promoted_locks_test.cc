@@ -75,6 +75,36 @@ TEST_F(PromotedLocks, WhereNoLeaseWasGivenNoNameIsHeldBack) {
   EXPECT_EQ(ReasonOf(b_), "none");
 }
 
+// Or a master could not follow the one that takes its place without a full sync, for nothing but
+// that a replica came again.
+TEST_F(PromotedLocks, AReplicaThatComesIsToldAndTheStreamGetsNoLonger) {
+  a_client().Line("CONFIG SET repl-ping-replica-period 3600");
+  Follow();
+  EXPECT_EQ(OffsetOf(a_), 0);
+  const int64_t known = TokenOf(a_client(), "known");
+  a_client().Line("LOCK.RELEASE known me");
+  Settle();
+  const int64_t end = OffsetOf(a_);
+  link().Cut();
+  Settle();
+  Settle();
+  EXPECT_EQ(OffsetOf(a_), end);
+  EXPECT_EQ(FullSyncsOf(a_), 1u);
+  link().Cut();
+  Promote();
+  b_client().Line("CONFIG SET lock-restart-grace no");
+  EXPECT_GT(TokenOf(b_client(), "other"), known);
+}
+
+// Its first acknowledgement says that it has the answer to PSYNC, too.
+TEST_F(PromotedLocks, AReplicaThatWasToldAsItCameCountsOnceGrantsWait) {
+  Follow();
+  EXPECT_EQ(a_client().Line("CONFIG SET lock-min-replicas 1").ToText(), "+OK");
+  a_client().Send({"LOCK.ACQUIRE", "name", "me", "LEASE", "20000"});
+  Settle();
+  EXPECT_EQ(a_client().Next().value_or(Reply()).elements.size(), 4u);
+}
+
 TEST_F(PromotedLocks, WhoHasEveryGrantBeforeItIsAnsweredHoldsNoNameBack) {
   a_client().Line("CONFIG SET lock-min-replicas 1");
   Follow();
