@@ -51,12 +51,10 @@ BlockTerms ReplicaWaits::Begin(const Session& session, Grant grant) {
   on_.turn_needs.grants -= std::min(on_.turn_needs.grants, told);
   on_.turn_needs.of_grants = true;
   const LockRequest& request = grant.request;
-  const bool asks_for_more = request.replicas > on_.settings.lock_min_replicas;
   const int64_t left_ms =
       request.replicas > 0 ? request.replicas_ms : on_.settings.lock_replicas_timeout;
-  const Place place{.sluices = asks_for_more ? request.replicas : kAsOptionSays,
-                    .turn = on_.followers.NextTurn(),
-                    .id = ++last_id_};
+  const Place place{
+      .sluices = request.replicas, .turn = on_.followers.NextTurn(), .id = ++last_id_};
   latest_[TokenOf(grant)] = place.id;
   places_[place.id] = place;
   const bool adds_hold = !request.terms.again;

@@ -18,6 +18,7 @@
 // FollowerTurns takes, for each line. Nothing without waits.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -97,10 +98,8 @@ class ReplicaWaits final : public WaitOwner {
   void WaitCancelled(uint64_t wait_id, WaitEnd end) override;
 
  private:
-  static constexpr uint32_t kAsOptionSays = 0;
-
   struct Place {
-    uint32_t sluices;  // or kAsOptionSays
+    uint32_t sluices;  // that the request asks for itself; 0: none
     uint64_t turn;
     uint64_t id;
     auto operator<=>(const Place&) const = default;
@@ -112,9 +111,9 @@ class ReplicaWaits final : public WaitOwner {
   };
   using Waits = std::map<Place, Wait>;
 
+  // The option may be changed while a request waits for as many as it has asked for.
   uint32_t Asked(uint32_t sluices) const {
-    return sluices == kAsOptionSays ? static_cast<uint32_t>(on_.settings.lock_min_replicas)
-                                    : sluices;
+    return std::max(sluices, static_cast<uint32_t>(on_.settings.lock_min_replicas));
   }
   BlockTerms Begin(const Session& session, Grant grant);
   void SettleLines();

@@ -80,6 +80,18 @@ TEST_F(GrantsKeptTest, AGrantIsAnsweredWhenAReplicaHasIt) {
   EXPECT_EQ(Text("GET k"), "(nil)") << "nothing waits any more";
 }
 
+TEST_F(GrantsKeptTest, ReplicasThatWereAskedForAreWaitedForWhateverTheOptionBecomes) {
+  TestClient& replica = Sluice();
+  Line("CONFIG SET lock-min-replicas 1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 1000"), "");
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE other bob LEASE 30000"), "");
+  Line("CONFIG SET lock-min-replicas 0");
+  EXPECT_NE(Answer(bob_), "");
+  EXPECT_EQ(Answer(alice_), "");
+  AcknowledgeAll(replica);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :30000, :1, :0]"));
+}
+
 TEST_F(GrantsKeptTest, AGrantThatNoReplicaHasInTimeIsTakenBack) {
   TestClient& replica = Sluice();
   Set("lock-min-replicas", "1");
