@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "server/limits/request_ids.h"
 #include "storage/limits/calendar.h"
 #include "storage/locks/lock.h"
+#include "storage/log/held_clock.h"
 #include "storage/log/turn_writer.h"
 #include "storage/rdb/rdb_format.h"
 #include "storage/types/hash.h"
@@ -35,6 +37,14 @@ RdbContext::Use UseOf(const Keyspace& keyspace, bool writes_idle_times) {
   return writes_idle_times ? RdbContext::Use::kIdle : RdbContext::Use::kNotWritten;
 }
 
+// Where a stream is followed: the moment at which its next command runs (StreamPlayer).
+std::optional<int64_t> ValuesUs(const SnapshotWriter::Style& style, const Now& now) {
+  if (style.for_redis || !style.stream || !style.stream->reading) return std::nullopt;
+  const StreamReading& reading = *style.stream->reading;
+  if (reading.kind == StreamKind::kOfSluice && reading.told_ms > 0) return reading.told_ms * 1000;
+  return now.steady_us - kHeldBackSeconds * 1'000'000;
+}
+
 // Nothing is left of such a lock.
 bool IsEndedLock(const Entry& entry) {
   return entry.type() == ValueType::kLock && static_cast<const Lock&>(entry.value()).Ended();
@@ -50,6 +60,7 @@ SnapshotWriter::SnapshotWriter(const Source& source, const TurnClock& clock, con
       context_{.now = clock.now(),
                .compress = style.compress,
                .for_redis = style.for_redis,
+               .values_us = ValuesUs(style, clock.now()),
                .use = UseOf(source.keyspace, style.writes_idle_times),
                .access_clock = source.keyspace.AccessSeconds(clock.now()),
                .access_count = source.keyspace.access_count()},

@@ -2,6 +2,9 @@
 // is kept beside keys (policies, what is remembered of locks), and keys. redis-check-rdb accepts
 // every such file, and redis-server 7.0 loads it where only its types are in it.
 //
+// A server that follows another writes locks and limits as of the last moment that the stream has
+// told: a key that is over since stays until its end is told, and may be renamed before.
+//
 // A large value is written in pieces. Other keys that change meanwhile wait in memory until it has
 // ended; if it is about to change itself, all that is left of it is written at once.
 //

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "storage/keyspace/access_count.h"
@@ -36,6 +38,8 @@ struct RdbContext {
   // A file has nothing but what Redis 7.0 writes: fields of hashes that are not over, without
   // deadlines, and no marks of kinds of deadlines. Values of ours it cannot hold.
   bool for_redis = false;
+  // The engine time as of which locks and limits are written; null: `now`.
+  std::optional<int64_t> values_us = std::nullopt;
   Hash::Limits hash;
   Set::Limits set;
   SortedSet::Limits sorted_set;
@@ -65,6 +69,10 @@ void WriteModuleField(const Hash& hash, std::string_view name, std::string_view 
 // So early that no field is over. In a file stand those too that are over, but there until a timer
 // or a command meets them, and so does their hash: a later command of a log may count on that.
 Now BeforeAllDeadlines(Now now);
+// The moment as of which locks and limits are written.
+inline Now ValuesMoment(const RdbContext& context) {
+  return {context.values_us.value_or(context.now.steady_us), context.now.unix_offset_ms};
+}
 std::unique_ptr<Value> ReadHashModule(ModuleReader& reader, const RdbContext& context);
 
 // Each takes the value of one of its types. Null at a fault, and then the reader has failed; or

@@ -53,9 +53,10 @@ void WriteValue(const Entry& entry, const RdbContext&, RdbWriter& writer) {
 // memory.
 template <typename T, void (*write)(const T& value, const Now& now, RdbWriter& writer)>
 void WriteTimed(const Entry& entry, const RdbContext& context, RdbWriter& writer) {
-  if (!entry.is_packed()) return write(ValueOf<T>(entry), context.now, writer);
+  const Now now = ValuesMoment(context);
+  if (!entry.is_packed()) return write(ValueOf<T>(entry), now, writer);
   const std::unique_ptr<Value> value = UnpackValue(entry.type(), entry.packed());
-  write(static_cast<const T&>(*value), context.now, writer);
+  write(static_cast<const T&>(*value), now, writer);
 }
 
 struct WriteRow {

@@ -174,13 +174,17 @@ class LargePartsWriter final : public LargeValueWriter {
  public:
   template <typename T>
   LargePartsWriter(const T& value, const RdbContext& context, size_t few)
-      : LargeValueWriter(context.compress), few_(few), parts_(value, context.now, out()) {}
+      : LargeValueWriter(context.compress),
+        now_(ValuesMoment(context)),
+        few_(few),
+        parts_(value, now_, out()) {}
 
  private:
   bool WriteSome() override { return parts_.WriteNext(few_); }
 
+  const Now now_;
   const size_t few_;
-  Parts parts_;
+  Parts parts_;  // of now_
 };
 
 template <typename T>

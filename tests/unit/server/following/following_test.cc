@@ -97,6 +97,28 @@ TEST_F(FollowedPair, TheLogOfAReplicaSaysThatAKeyIsOver) {
   EXPECT_NE(incr, log.npos) << log;
 }
 
+// A bucket that has run empty by the replica's clock is there until the master has told its end.
+TEST_F(FollowedPair, ALogThatIsWrittenAnewHasWhatIsNotToldToBeOver) {
+  b_client().Line("CONFIG SET appendonly yes");
+  Settle();
+  Follow();
+  a_client().Line("LIMIT.TAKE bucket LEAKY 5 100");
+  a_client().Line("LIMIT.TAKE window WINDOW 5 100");
+  a_client().Line("LOCK.ACQUIRE lock me LEASE 100");
+  network_.Settle();
+  b_.AdvanceTime(5000);
+  EXPECT_EQ(b_client().Line("BGREWRITEAOF").kind, Reply::Kind::kStatus);
+  b_.AdvanceTime(2000);
+  for (const char* const name : {"bucket", "window", "lock"})
+    EXPECT_EQ(a_client().Run({"RENAME", name, std::string("new:") + name}).ToText(), "+OK");
+  network_.Settle();
+  b_.AdvanceTime(2000);
+  MemoryDisk disk = b_.disk();
+  TestEngine again({.config = {{"appendonly", "yes"}, {"replicaof", "a 1"}}, .disk = &disk});
+  again.Settle();
+  EXPECT_FALSE(again.shutdown_code()) << again.log().back();
+}
+
 TEST_F(FollowedPair, ACircleIsFoundByItsHistory) {
   a_client().Line("SET key value");
   Follow();
