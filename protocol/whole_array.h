@@ -20,6 +20,19 @@ namespace whole_array {
 
 static_assert(std::endian::native == std::endian::little);
 inline constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
+// The most that a bulk takes whose length has one digit: most have. While so much is left of the
+// window, such a one lies in it.
+inline constexpr int64_t kShortBulkMax = 9;
+inline constexpr ptrdiff_t kShortBulkBytes = kSmallestBulkBytes + kShortBulkMax;
+
+// The number of a header of one digit; anything above 9 is none. The mark and the CR are compared
+// at once. At least kSmallestBulkBytes must be readable at `at`.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline uint32_t ReadDigit(const char* at, char mark) {
+  uint32_t bytes;
+  std::memcpy(&bytes, at, sizeof(bytes));
+  const uint32_t around = static_cast<unsigned char>(mark) | uint32_t{'\r'} << 16;
+  return (bytes & 0x00ff00ff) == around ? (bytes >> 8 & 0xff) - '0' : UINT32_MAX;
+}
 
 // Reads the digits of a header such as "*3\r\n" or "$12\r\n" whose mark is at `at`. Returns what
 // follows its CRLF, null if this is anything but a plain number of up to nine digits without
@@ -27,18 +40,13 @@ inline constexpr size_t kSmallestBulkBytes = 6;  // "$0\r\n\r\n"
 // `at`.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const char* ReadHeader(const char* at, const char* end,
                                                            char mark, uint32_t& number) {
-  uint32_t bytes;
-  std::memcpy(&bytes, at, sizeof(bytes));
-  const uint32_t first = (bytes >> 8 & 0xff) - '0';
-  number = first;
-  // Most have one digit: the mark and the CR are compared at once.
-  const uint32_t one_digit = static_cast<unsigned char>(mark) | uint32_t{'\r'} << 16;
-  if ((bytes & 0x00ff00ff) == one_digit && first <= 9) [[likely]]
+  number = ReadDigit(at, mark);
+  if (number <= 9) [[likely]]
     return at + 4;
-  if (at[0] != mark || first > 9) return nullptr;
+  const uint32_t first = static_cast<unsigned char>(at[1]) - '0';
   uint32_t digit = static_cast<unsigned char>(at[2]) - '0';
-  if (first == 0 || digit > 9) return nullptr;
-  number = number * 10 + digit;
+  if (at[0] != mark || first - 1 > 8 || digit > 9) return nullptr;
+  number = first * 10 + digit;
   if (at[3] == '\r') return at + 5;
   const char* const last = at + std::min<ptrdiff_t>(10, end - at - 2);
   for (at += 3; at < last; ++at) {
@@ -74,7 +82,15 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline size_t ReadWholeArray(std::string_view windo
   std::string_view* const out_end = out + count;
   // From here on the last header can begin.
   const char* const last = end - kSmallestBulkBytes;
+  const char* const short_until =
+      bytes_max >= kShortBulkMax && end - at >= kShortBulkBytes ? end - kShortBulkBytes : at - 1;
   for (; out != out_end; ++out) {
+    if (const uint32_t bytes = at <= short_until ? ReadDigit(at, '$') : UINT32_MAX;
+        bytes <= kShortBulkMax) [[likely]] {
+      *out = {at + 4, bytes};
+      at += kSmallestBulkBytes + bytes;
+      continue;
+    }
     uint32_t bytes;
     if (at > last) [[unlikely]]
       break;

@@ -218,6 +218,7 @@ TEST(RequestParser, LimitsOfTheCaller) {
   ExpectOutcome(Encode({"abc", "d"}), {{{"abc", "d"}}, ""}, limits);
   ExpectOutcome(Encode({"a", "b", "c"}), {{}, "Protocol error: invalid multibulk length"}, limits);
   ExpectOutcome(Encode({"abcd"}), {{}, "Protocol error: invalid bulk length"}, limits);
+  ExpectOutcome(Encode({"abcd", "d"}), {{}, "Protocol error: invalid bulk length"}, limits);
 }
 
 TEST(RequestParser, EndlessLines) {
