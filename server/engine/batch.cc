@@ -1,7 +1,8 @@
 // See batch.h. The prefetching goes through the whole batch once for each level of the table
-// (segment, slot, entry, value), so that the fetches of one level overlap. Once a session has a
-// condition its requests are parsed one at a time: each may change what the next one is (AUTH,
-// MULTI, RESET). Rules are no such condition: they are asked when a request runs.
+// (segment, slot, entry, value), so that the fetches of one level overlap; the first of them goes
+// with parsing, while a request's words are at hand. Once a session has a condition its requests
+// are parsed one at a time: each may change what the next one is (AUTH, MULTI, RESET). Rules are no
+// such condition: they are asked when a request runs.
 #include "server/engine/batch.h"
 
 #include <array>
@@ -24,7 +25,8 @@ constexpr auto kMasterBulkBytesMax = static_cast<int64_t>(TextBlock::kBytesMax);
 bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   size_ = 0;
   arguments_.Clear(kArgumentsKept);  // room for a request of a million is not kept for ever
-  last_command_ = nullptr;
+  if (last_name_.size() > kShortBytes) last_command_ = nullptr;  // its bytes are gone
+  objects_ = times_ = false;
   for (size_t index = at; index < inputs.size() && size_ < kRequestsMax; ++index) {
     Input& input = inputs[index];
     if (input.spent()) continue;  // it may have no session any more
@@ -32,8 +34,9 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
     const ParseLimits limits{
         .bulk_bytes_max = is_master ? kMasterBulkBytesMax : settings_->proto_max_bulk_len,
         .before_login = (input.session->conditions & kNeedsLogin) != 0};
+    const Table table = TableOf(*input.session);
     while (!input.spent() && size_ < kRequestsMax) {
-      if (!ParseOne(input, index, limits)) break;
+      if (!ParseOne(input, index, limits, table)) break;
       if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time
     }
   }
@@ -41,9 +44,10 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   return size_ > 0;
 }
 
-// Pipelines repeat themselves: the row of the request before is tried first.
+// Clients repeat themselves: the row of the request before is tried first, also of the batch
+// before.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline const Command* Batch::Look(std::string_view name) {
-  // In this order: the bytes of an old name are gone. Most names are no longer than their number.
+  // Most names are no longer than their number, and are not looked at.
   if (!last_command_ || name.size() != last_name_.size() || ShortNumber(name) != last_short_ ||
       (name.size() > kShortBytes && !SameBytes(name, last_name_))) [[unlikely]] {
     LookAnew(name);
@@ -59,7 +63,8 @@ ABSL_ATTRIBUTE_NOINLINE void Batch::LookAnew(std::string_view name) {
 
 // One request of the input into the batch; false if there is none.
 ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t index,
-                                                         const ParseLimits& limits) {
+                                                         const ParseLimits& limits,
+                                                         const Table& table) {
   RequestParser& parser = input.session->parser;
   const size_t first = arguments_.size();
   bool broken = false;
@@ -71,8 +76,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
   }
   input.parsed = broken ? input.window.size() : input.parsed + parser.consumed();
   const size_t arguments = arguments_.size() - first;
-  if (size_ == requests_.size()) [[unlikely]]
-    requests_.resize(size_ == 0 ? 1 : kRequestsMax);
+  if (size_ == room_) [[unlikely]]
+    requests_.resize(room_ = size_ == 0 ? 1 : kRequestsMax);
   Request& request = requests_[size_++];
   request.input = static_cast<uint32_t>(index);
   request.first_argument = static_cast<uint32_t>(first);
@@ -80,43 +85,47 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
   request.broken = broken;
   request.end = input.parsed;
   request.command = arguments > 0 ? Look(arguments_[first]) : nullptr;
-  request.key = {};
-  request.db = nullptr;
   request.likely = nullptr;
+  HashFirstKey(request, table);
   return true;
 }
 
-// Of each request the first key, where it has one; and the database that it is likely to be of.
-inline void Batch::HashFirstKeys(const std::vector<Input>& inputs) {
-  bool objects = false, times = false;
-  size_t input = SIZE_MAX;  // of the request before
-  Database* db = nullptr;   // that its session has selected
-  bool has_times = false;   // some keys there have
-  const bool fetches = size_ > 1;
-  for (Request& request : std::span(requests_.data(), size_)) {
-    const Command* const command = request.command;
-    if (!command) continue;
-    const auto key = static_cast<uint32_t>(command->first_key);
-    if (key == 0 || key >= request.arguments) continue;
-    request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
-    if (request.input != input) {
-      input = request.input;
-      const int index = inputs[input].session->db;
-      // A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
-      db = keyspace_->made(index) ? &keyspace_->db(index) : nullptr;
-      has_times = db && db->volatile_size() > 0;
-    }
-    request.db = db;
-    if (fetches && db) db->Prefetch(request.key);
-    objects |= !(command->spec->categories & kCatString);
-    times |= command->ends_time & has_times;
-  }
-  objects_ = objects;
-  times_ = times;
+// A SELECT in the batch makes this the wrong table, which costs nothing but the fetch.
+inline Batch::Table Batch::TableOf(const Session& session) const {
+  if (!keyspace_->made(session.db)) return {};
+  Database& db = keyspace_->db(session.db);
+  return {&db, db.volatile_size() > 0};
 }
 
-void Batch::Prefetch(const std::vector<Input>& inputs) {
-  HashFirstKeys(inputs);
+// Where it has one. A request that comes alone has nothing to overlap with: the first is fetched
+// when a second one has come.
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Batch::HashFirstKey(Request& request, const Table& table) {
+  const Command* const command = request.command;
+  const auto key = command ? static_cast<uint32_t>(command->first_key) : 0;
+  if (key == 0 || key >= request.arguments) {
+    request.key = {};
+    request.db = nullptr;
+    return;
+  }
+  // All that is told by the row comes before the hash, which is a call: little has to be kept over
+  // it.
+  objects_ |= !(command->spec->categories & kCatString);
+  times_ |= command->ends_time & table.has_times;
+  request.db = table.db;
+  request.key = keyspace_->Hash(arguments_[request.first_argument + key]);
+  if (size_ > 1 && request.db) [[likely]] {
+    if (size_ == 2) [[unlikely]]
+      PrefetchFirst();
+    request.db->Prefetch(request.key);
+  }
+}
+
+ABSL_ATTRIBUTE_NOINLINE void Batch::PrefetchFirst() {
+  const Request& request = requests_.front();
+  if (request.db) request.db->Prefetch(request.key);
+}
+
+void Batch::Prefetch() {
   if (size_ == 1) return;
   PrefetchEntries();
   moves_ = keyspace_->moves();

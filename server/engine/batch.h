@@ -42,10 +42,11 @@ class Batch {
   Batch(const Settings& settings, const CommandTable& commands, Keyspace& keyspace)
       : settings_(&settings), commands_(&commands), keyspace_(&keyspace) {}
 
-  // Cuts requests from inputs[at...] until full; advances `at` past inputs that are spent. False if
-  // nothing was found.
+  // Cuts requests from inputs[at...] until full, hashes the first key of each, and asks for the
+  // segments of the keys; advances `at` past inputs that are spent. False if nothing was found.
   bool Parse(std::vector<Input>& inputs, size_t& at);
-  void Prefetch(const std::vector<Input>& inputs);
+  // Fetches the rest of what the keys of several requests need.
+  void Prefetch();
   // Before a request runs: what was fetched for it need not be looked for again.
   void Suggest(const Request& request) const {
     if (request.likely && keyspace_->moves() == moves_) [[likely]]
@@ -58,10 +59,18 @@ class Batch {
   }
 
  private:
-  bool ParseOne(Input& input, size_t index, const ParseLimits& limits);
+  // The table of the database that a session has selected.
+  struct Table {
+    Database* db = nullptr;  // null: it was not made yet
+    bool has_times = false;  // some keys there have
+  };
+
+  Table TableOf(const Session& session) const;
+  bool ParseOne(Input& input, size_t index, const ParseLimits& limits, const Table& table);
   const Command* Look(std::string_view name);
   void LookAnew(std::string_view name);
-  void HashFirstKeys(const std::vector<Input>& inputs);
+  void HashFirstKey(Request& request, const Table& table);
+  void PrefetchFirst();
   void PrefetchEntries();
   void PrefetchObjects();
   void PrefetchTimers();
@@ -69,14 +78,18 @@ class Batch {
   const Settings* settings_;
   const CommandTable* commands_;
   Keyspace* keyspace_;
-  std::vector<Request> requests_;  // `size_` of them are of this batch; it only grows
+  // Room for one request, or for kRequestsMax: `size_` of them are of this batch.
+  std::vector<Request> requests_;
+  size_t room_ = 0;
   size_t size_ = 0;
   ArgumentList arguments_;
-  bool objects_ = false;        // some command may work on more than the entry of its key
-  bool times_ = false;          // some command is likely to end the time of its key
-  uint64_t moves_ = 0;          // Keyspace::moves() at the last Prefetch
-  std::string_view last_name_;  // of the request parsed last in this batch
-  uint64_t last_short_ = 0;     // its ShortNumber
+  bool objects_ = false;  // some command may work on more than the entry of its key
+  bool times_ = false;    // some command is likely to end the time of its key
+  uint64_t moves_ = 0;    // Keyspace::moves() at the last Prefetch
+  // The name of the request parsed last. Its bytes may be gone with the batch before: then the name
+  // is no longer than its number, and only its size is looked at.
+  std::string_view last_name_;
+  uint64_t last_short_ = 0;  // its ShortNumber
   const Command* last_command_ = nullptr;
 };
 

@@ -217,7 +217,7 @@ void TurnLoop::RunInputs(int64_t turn_begin) {
   std::vector<Input>& inputs = on_.inputs.list;
   size_t at = 0;
   while (at < inputs.size() && batch_.Parse(inputs, at)) {
-    batch_.Prefetch(inputs);
+    batch_.Prefetch();
     RunBatch();
     if (on_.clock.Tick() - turn_begin > kTurnBudgetNanos || on_.memory_limit.has_spent_turn()) {
       // A session that got no share of this turn is first in the next.

@@ -22,6 +22,7 @@
 #include <optional>
 #include <string_view>
 
+#include "absl/base/attributes.h"
 #include "storage/hashing/aes_mac.h"
 #include "storage/hashing/sip_hash.h"
 
@@ -70,7 +71,8 @@ struct KeyspaceKey : TableKey {
   std::optional<AesMac> aes;
 };
 
-inline uint64_t HashName(std::string_view name, const KeyspaceKey& key) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline uint64_t HashName(std::string_view name,
+                                                      const KeyspaceKey& key) {
   return SpreadHash(key.aes ? key.aes->Hash(name) : SipHash13(name, key));
 }
 
