@@ -257,6 +257,7 @@ struct Command {
   std::string full_name;               // lower case: "get", "client|list"
   int first_key = 0;                   // argument to prefetch; 0: none known from the row alone
   bool ends_time = false;              // a key that it finds there has none afterwards, or is gone
+  bool keeps_caching = false;          // Session::keeps_caching behind it
   bool is_simple = false;  // its name alone says which row it is, and it has no command inside
   // Every request has one key and that is it: `first_key`, used like this or, with
   // kKeyVariableFlags, as key_flags says. Else FindKeys tells.

@@ -100,6 +100,7 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
   command->first_key = FirstKey(spec);
   command->sole_key = SoleKey(spec);
   command->ends_time = EndsTime(spec);
+  command->keeps_caching = container && (container->spec->flags & kKeepsCaching);
   command->is_simple = spec.subcommands.empty() && spec.inner_command == 0 && spec.run;
   command->number = owned_.size();
   Command* const added = command.get();

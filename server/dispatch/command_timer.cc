@@ -35,6 +35,18 @@ void CommandTimer::TimeSingly() {
   singly_from_ = clock_.tick();
 }
 
+// The call goes on no run: it is the first of one, or it is timed singly. That of a long request is
+// a run of one.
+void CommandTimer::EndOther(const CommandCall& call, const Command& command, int64_t begin,
+                            std::span<const size_t> secret) {
+  if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_)
+    return EndSingle(call, command, begin, secret);
+  EndRun();  // of what it has called
+  run_ = {.command = &command, .begin = begin};
+  AddToRun(call, command, begin);
+  if (call.args.size() > kRunArgumentsMax) CloseRun();
+}
+
 // A call that has blocked its client, or has run because the client waits: the slow log and the
 // histogram are told when it is answered.
 void CommandTimer::EndSingle(const CommandCall& call, const Command& command, int64_t begin,

@@ -40,22 +40,17 @@ class CommandTimer {
       EndRun();
     return clock_.tick();
   }
-  // `secret`: indexes of arguments that the slow log must not show; none for calls that may be of a
-  // run.
-  void End(const CommandCall& call, const Command& command, int64_t begin,
+  // `secret`: indexes of arguments that the slow log must not show. True: the call goes on a run,
+  // and so was not timed singly.
+  bool End(const CommandCall& call, const Command& command, int64_t begin,
            const std::vector<size_t>& secret) {
-    if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_) [[unlikely]]
-      return EndSingle(call, command, begin, secret);
+    // To be timed singly ends the run.
     if (run_.command != &command) [[unlikely]] {
-      EndRun();  // of what it has called
-      run_ = {.command = &command, .begin = begin};
+      EndOther(call, command, begin, secret);
+      return false;
     }
-    ++run_.calls;
-    run_.end = clock_.Tick();
-    if (run_.end - begin >= watch_ns_) [[unlikely]]
-      WatchCall(call, command, run_.end - begin);
-    if (run_.calls >= kRunCallsMax || call.args.size() > kRunArgumentsMax) [[unlikely]]
-      CloseRun();
+    AddToRun(call, command, begin);
+    return true;
   }
 
   // For handlers, from within: this call is timed singly, whatever it is.
@@ -84,6 +79,16 @@ class CommandTimer {
     int64_t end = 0;  // of its last call
   };
 
+  void AddToRun(const CommandCall& call, const Command& command, int64_t begin) {
+    ++run_.calls;
+    run_.end = clock_.Tick();
+    if (run_.end - begin >= watch_ns_) [[unlikely]]
+      WatchCall(call, command, run_.end - begin);
+    if (run_.calls >= kRunCallsMax) [[unlikely]]
+      CloseRun();
+  }
+  void EndOther(const CommandCall& call, const Command& command, int64_t begin,
+                std::span<const size_t> secret);
   void EndSingle(const CommandCall& call, const Command& command, int64_t begin,
                  std::span<const size_t> secret);
   void CloseRun();

@@ -64,31 +64,6 @@ void AssertTold([[maybe_unused]] const Command& command, [[maybe_unused]] std::s
 
 }  // namespace
 
-RequestOutcome Dispatcher::ShowToHook(Session& session, const RequestHook::Arrival& arrival,
-                                      const HashedKey& first_key) {
-  using Ruling = RequestHook::Ruling;
-  const Args words = arrival.words;
-  const Ruling ruling = hook_->Arrived(session, arrival);
-  const uint64_t commands = on_.statistics.commands;
-  hidden_of_last_.clear();
-  if (ruling == Ruling::kRun) {
-    if (Pass(session, words, nullptr, first_key, /*hook_saw_it=*/true) == RequestOutcome::kHeld) {
-      hook_->HeldBack(session);
-      return RequestOutcome::kHeld;
-    }
-  } else if (ruling == Ruling::kHeld) {
-    session.keeps_caching = true;  // CLIENT CACHING is for when it runs
-    return RequestOutcome::kHeld;
-  } else if (ruling == Ruling::kRefused) {
-    const RequestHook::Refusal refusal = hook_->RefusalOf(session);
-    const Command* const command = arrival.request ? &arrival.request->command : nullptr;
-    Reject(session, command, refusal.text, refusal.as_given);
-  }
-  const bool was_run = ruling == Ruling::kRun && on_.statistics.commands != commands;
-  hook_->Ran(session, {.args = words, .secret = hidden_of_last_, .was_run = was_run});
-  return RequestOutcome::kDone;
-}
-
 // Words that are no request. The command that CLIENT LIST shows is that which they name, or none.
 void Dispatcher::RefuseWords(Session& session, Args words, const Command* known) {
   const Command* const row = on_.commands.FindNamed(words);
@@ -138,8 +113,8 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Dispatcher::RunHere(Session& session,
   if (statistics.error_replies > errors_told_) [[unlikely]]
     ++own.failed;
   errors_told_ = statistics.error_replies;
-  on_.timer.End(call, command, begin, hidden_);
-  if (!hidden_.empty()) [[unlikely]]
+  const bool goes_on = on_.timer.End(call, command, begin, hidden_);
+  if (!goes_on && !hidden_.empty()) [[unlikely]]  // as Hide has it timed singly
     hidden_of_last_ = std::exchange(hidden_, {});
 }
 
@@ -149,8 +124,10 @@ void Dispatcher::Run(Session& session, const Request& request, ReplySink& reply,
 }
 
 // A session without a condition, on a server without one, is spared the gates.
-RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* known,
-                                const HashedKey& first_key, bool hook_saw_it) {
+template <bool hook_saw_it>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline RequestOutcome Dispatcher::Pass(Session& session, Args words,
+                                                                    const Command* known,
+                                                                    const HashedKey& first_key) {
   const std::optional<Request> checked = on_.commands.Check(words, known);
   if (!checked) [[unlikely]] {
     if (!hook_saw_it && IsHooked()) {
@@ -163,7 +140,8 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
   const Request& request = *checked;
   const Command& command = request.command;
   session.last_command = &command.full_name;
-  session.keeps_caching = command.container && (command.container->spec->flags & kKeepsCaching);
+  if (session.keeps_caching != command.keeps_caching) [[unlikely]]
+    session.keeps_caching = command.keeps_caching;
   const bool is_plain = (session.conditions & ~uint32_t{kRestricted | kNoConditions}) == 0 &&
                         !on_.flags.Raised(SlowPathFlags::kGates) &&
                         !(command.spec->flags & (kProtected | kOnlyReplayed));
@@ -195,6 +173,37 @@ RequestOutcome Dispatcher::Pass(Session& session, Args words, const Command* kno
     return RequestOutcome::kDone;
   }
   RunHere(session, request, on_.clients.SinkOf(session), first_key);
+  return RequestOutcome::kDone;
+}
+
+RequestOutcome Dispatcher::Execute(Session& session, Args args, const Command* command,
+                                   const HashedKey& first_key) {
+  return Pass</*hook_saw_it=*/false>(session, args, command, first_key);
+}
+
+RequestOutcome Dispatcher::ShowToHook(Session& session, const RequestHook::Arrival& arrival,
+                                      const HashedKey& first_key) {
+  using Ruling = RequestHook::Ruling;
+  const Args words = arrival.words;
+  const Ruling ruling = hook_->Arrived(session, arrival);
+  const uint64_t commands = on_.statistics.commands;
+  hidden_of_last_.clear();
+  if (ruling == Ruling::kRun) {
+    const RequestOutcome outcome = Pass</*hook_saw_it=*/true>(session, words, nullptr, first_key);
+    if (outcome == RequestOutcome::kHeld) {
+      hook_->HeldBack(session);
+      return RequestOutcome::kHeld;
+    }
+  } else if (ruling == Ruling::kHeld) {
+    session.keeps_caching = true;  // CLIENT CACHING is for when it runs
+    return RequestOutcome::kHeld;
+  } else if (ruling == Ruling::kRefused) {
+    const RequestHook::Refusal refusal = hook_->RefusalOf(session);
+    const Command* const command = arrival.request ? &arrival.request->command : nullptr;
+    Reject(session, command, refusal.text, refusal.as_given);
+  }
+  const bool was_run = ruling == Ruling::kRun && on_.statistics.commands != commands;
+  hook_->Ran(session, {.args = words, .secret = hidden_of_last_, .was_run = was_run});
   return RequestOutcome::kDone;
 }
 

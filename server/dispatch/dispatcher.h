@@ -77,9 +77,7 @@ class Dispatcher {
 
   // A client's request. `command` is its row when the batch has looked it up already, else null.
   RequestOutcome Execute(Session& session, Args args, const Command* command,
-                         const HashedKey& first_key) {
-    return Pass(session, args, command, first_key, /*hook_saw_it=*/false);
-  }
+                         const HashedKey& first_key);
 
   // Runs a command that has passed its gates, as EXEC and scripts do: `reply` gets its answer.
   void Run(Session& session, const Request& request, ReplySink& reply,
@@ -120,8 +118,10 @@ class Dispatcher {
   }
 
  private:
+  // Execute, inside its caller.
+  template <bool hook_saw_it>
   RequestOutcome Pass(Session& session, Args words, const Command* command,
-                      const HashedKey& first_key, bool hook_saw_it);
+                      const HashedKey& first_key);
   // Run, inside its caller: the way of every request.
   void RunHere(Session& session, const Request& request, ReplySink& reply,
                const HashedKey& first_key);
