@@ -174,8 +174,12 @@ Lock* HeldLocks::BeginChange(LockPlace& place) {
 // Requires: the name is free.
 Lock& HeldLocks::Create(LockPlace& place) {
   const OwnChange own(*this);
-  return Adopt(place, on_.keyspace.db(place.name.db)
-                          .PutValue(KeyOf(place), MakeLock(), Deadline::None(), on_.clock.now()));
+  Database& db = on_.keyspace.db(place.name.db);
+  const Now now = on_.clock.now();
+  // Without an entry it was looked for, and not found; one that was found may be gone.
+  Entry& entry = place.entry ? db.PutValue(KeyOf(place), MakeLock(), Deadline::None(), now)
+                             : db.AddValue(KeyOf(place), MakeLock(), Deadline::None(), now);
+  return Adopt(place, entry);
 }
 
 // The memory is accounted and the timer set to the next moment at which something ends.

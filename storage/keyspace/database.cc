@@ -80,18 +80,23 @@ void KeyspaceState::ReadAccessClock(const Now& at) {
 // --- reading
 
 const Entry* Database::Find(const HashedKey& key, const Now& now) {
-  Entry* entry = LookUp(key);
-  // The usual way reads and leaves no mark; only a key that is over goes the long way, which
-  // removes it.
-  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+  // The usual way reads and leaves no mark. A key that is over goes the long way, which removes it.
+  Entry* const entry = Suggested(key);
+  if (entry && !entry->Expired(now)) [[likely]]
     return entry;
-  return FindLive(key, now);
+  return FindLiveInTable(key, now);
 }
 
 const Entry* Database::FindAndTouch(const HashedKey& key, const Now& now) {
-  Entry* entry = FindLive(key, now);
-  if (entry != nullptr) [[likely]]
-    MarkAccess(*entry, now);
+  // The usual way calls nothing.
+  TellLookUp(key.bytes);
+  state_.now = now;
+  Entry* const entry = Suggested(key);
+  if (!entry || entry->Expired(now)) [[unlikely]]
+    return FindInTableAndTouch(key, now);
+  if (!state_.MarksByClockOf(now)) [[unlikely]]
+    return &Touched(*entry, now);
+  entry->set_access_clock(static_cast<uint32_t>(state_.clock_read));
   return entry;
 }
 
@@ -234,13 +239,18 @@ Entry& Database::PutInteger(HashedKey key, int64_t integer, Deadline deadline, c
 
 Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
                           const Now& now) {
+  return PutValueOver(FindToReplace(key, now), key, std::move(value), deadline, now);
+}
+
+Entry& Database::PutValueOver(Entry* found, const HashedKey& key, std::unique_ptr<Value> value,
+                              Deadline deadline, const Now& now) {
   const ValueType type = value->type();
   assert(type != ValueType::kString);
   // Small limiters and buckets pack themselves; all other types answer 0 here and stay objects.
   char bytes[Entry::kInlineBytesMax];
   if (const size_t size = value->Pack(bytes, sizeof(bytes)))
-    return PutPacked(key, type, {bytes, size}, deadline, now);
-  Entry& entry = Put(key, OutsidePayload(type, value.release(), false), deadline, now);
+    return PutOver(found, key, PackedValue(type, {bytes, size}), deadline, now);
+  Entry& entry = PutOver(found, key, OutsidePayload(type, value.release(), false), deadline, now);
   entry.value().HeldBy(entry);
   SetValueTimer(entry);
   return entry;
@@ -249,6 +259,14 @@ Entry& Database::PutValue(HashedKey key, std::unique_ptr<Value> value, Deadline 
 Entry& Database::PutPacked(HashedKey key, ValueType type, std::string_view packed,
                            Deadline deadline, const Now& now) {
   return Put(key, PackedValue(type, packed), deadline, now);
+}
+
+Entry& Database::AddValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline,
+                          const Now& now) {
+  if (HidesEntries()) return PutValue(key, std::move(value), deadline, now);
+  assert(table_.Find(key) == nullptr);
+  state_.now = now;
+  return PutValueOver(nullptr, key, std::move(value), deadline, now);
 }
 
 Entry& Database::AddPacked(HashedKey key, ValueType type, std::string_view packed,
@@ -376,30 +394,13 @@ void Database::Evict(const Entry& entry, uint64_t hash) {
 
 void Database::SetAccessClock(Entry& entry, uint32_t seconds) { entry.set_access_clock(seconds); }
 
-// --- finding
-// Shared by Modify, Put and Delete: an expired entry is removed when it is met, told as expired,
-// and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
-// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice, and
-// deleted when a master says so. So it does while an image waits for it.
-
-uint64_t Database::HashOf(const Entry& entry) const {
-  return HashName(entry.key(), state_.hash_key);
-}
-
-// The entry, if it has to stay.
-Entry* Database::MeetExpired(Entry& entry, uint64_t hash, const Now& now) {
-  if (!MayRemove(entry)) return &entry;
-  RemoveExpired(entry, hash, now);
-  return nullptr;
-}
+// --- changing
 
 void Database::MarkNew(Entry& entry, const Now& now) {
   if (counts_accesses()) [[unlikely]]
     return SetAccessCounter(entry, AccessCount::kOfNewKey, now);
   MarkAccess(entry, now);
 }
-
-// --- changing
 
 Entry& Database::PutOver(Entry* entry, const HashedKey& key, const EntryPayload& payload,
                          Deadline deadline, const Now& now) {
@@ -414,8 +415,7 @@ Entry& Database::PutOver(Entry* entry, const HashedKey& key, const EntryPayload&
   } else {
     const EntryShape shape{is_volatile, is_absolute, key.bytes.size(), payload.bytes.size()};
     const size_t block_bytes = shape.BlockBytes();
-    entry = Entry::Make(shape, block_bytes, key.bytes, id_);
-    entry->Store(payload);
+    entry = Entry::Make(shape, block_bytes, key.bytes, payload, id_);
     // Born after the instant of an image: it is not to be given to it.
     entry->set_mark(state_.image.mark());
     state_.memory_bytes += block_bytes;

@@ -97,6 +97,10 @@ struct KeyspaceState {
     return clock_read;
   }
   void ReadAccessClock(const Now& at);
+  // Accesses at that moment are marked with clock_read, as it is.
+  bool MarksByClockOf(const Now& at) const {
+    return at.steady_us == clock_read_us && access_count == nullptr;
+  }
   void TimeShifted(int64_t ms) {
     access_origin_ms += ms;
     clock_read_us = INT64_MIN;
@@ -197,7 +201,8 @@ class Database {
   // A value of that type in its packed form (packed_value.h).
   Entry& PutPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
                    const Now& now);
-  // The same under a key that Find has just not found: no second look-up.
+  // The same two under a key that Find has just not found: no second look-up.
+  Entry& AddValue(HashedKey key, std::unique_ptr<Value> value, Deadline deadline, const Now& now);
   Entry& AddPacked(HashedKey key, ValueType type, std::string_view packed, Deadline deadline,
                    const Now& now);
   // PutText under a key that Find has just been asked for: no second look-up. Null: it was missing.
@@ -274,17 +279,32 @@ class Database {
   Database(KeyspaceState& state, uint8_t id, int index);
 
   // --- finding
-  // In the table, but for the entry that was suggested.
-  ABSL_ATTRIBUTE_ALWAYS_INLINE Entry* LookUp(const HashedKey& key) const {
+  // The entry that was suggested, if it is that of the key; else null, and the table is to be
+  // asked.
+  ABSL_ATTRIBUTE_ALWAYS_INLINE Entry* Suggested(const HashedKey& key) const {
     if (suggested_hash_ != key.hash || !suggested_ || !SameBytes(suggested_->key(), key.bytes))
-      return table_.Find(key);
+      return nullptr;
     assert(suggested_ == table_.Find(key));
     return suggested_;
+  }
+  Entry* LookUp(const HashedKey& key) const {
+    Entry* const suggested = Suggested(key);
+    return suggested ? suggested : table_.Find(key);
   }
   // Both remove an expired entry where that is allowed.
   Entry* FindLive(const HashedKey& key, const Now& now);  // null when expired
   // An expired one that has to stay is found.
   Entry* FindToReplace(const HashedKey& key, const Now& now);
+  // The ways where nothing was suggested, or what was has expired.
+  Entry* FindLiveInTable(const HashedKey& key, const Now& now);
+  Entry* FindInTableToReplace(const HashedKey& key, const Now& now);
+  Entry* FindInTableAndTouch(const HashedKey& key, const Now& now);
+  Entry& Touched(Entry& entry, const Now& now);
+  void TellLookUp([[maybe_unused]] std::string_view key) {
+#ifndef NDEBUG
+    state_.observer.KeyLookedUp(index_, key);
+#endif
+  }
   Entry* MeetExpired(Entry& entry, uint64_t hash, const Now& now);
   void Touch(std::string_view key);
   void MarkAccess(Entry& entry, const Now& now);
@@ -299,6 +319,8 @@ class Database {
                  const Now& now);
   Entry& PutTextAt(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
                    const Now& now);
+  Entry& PutValueOver(Entry* entry, const HashedKey& key, std::unique_ptr<Value> value,
+                      Deadline deadline, const Now& now);
   bool PutInPlace(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
                   const Now& now);
   Entry& PutTextAsIsAt(Entry* entry, const HashedKey& key, std::string_view text, Deadline deadline,
@@ -374,27 +396,24 @@ class Database {
 
 // --- on the way of every command, inline
 
-inline Entry* Database::FindToReplace(const HashedKey& key, const Now& now) {
-#ifndef NDEBUG
-  state_.observer.KeyLookedUp(index_, key.bytes);
-#endif
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Entry* Database::FindToReplace(const HashedKey& key,
+                                                                   const Now& now) {
+  TellLookUp(key.bytes);
   state_.now = now;
-  Entry* const entry = LookUp(key);
-  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+  Entry* const entry = Suggested(key);
+  if (entry && !entry->Expired(now)) [[likely]]
     return entry;
-  return MeetExpired(*entry, key.hash, now);
+  return FindInTableToReplace(key, now);
 }
 
-inline Entry* Database::FindLive(const HashedKey& key, const Now& now) {
-#ifndef NDEBUG
-  state_.observer.KeyLookedUp(index_, key.bytes);
-#endif
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline Entry* Database::FindLive(const HashedKey& key,
+                                                              const Now& now) {
+  TellLookUp(key.bytes);
   state_.now = now;
-  Entry* const entry = LookUp(key);
-  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+  Entry* const entry = Suggested(key);
+  if (entry && !entry->Expired(now)) [[likely]]
     return entry;
-  MeetExpired(*entry, key.hash, now);
-  return nullptr;
+  return FindLiveInTable(key, now);
 }
 
 // WATCH and client-side caching learn of the change here, before it happens.

@@ -1,8 +1,10 @@
-// The upkeep of a Database: blocks that change their shape, timers, counts, memory, and the audit.
+// The upkeep of a Database: finding in the table, blocks that change their shape, timers, counts,
+// memory, and the audit.
 #include <algorithm>
 #include <cassert>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "storage/hashing/key_hash.h"
 #include "storage/keyspace/database.h"
 #include "storage/keyspace/packed_value.h"
@@ -14,6 +16,51 @@ Database::Database(KeyspaceState& state, uint8_t id, int index)
 
 Database::~Database() {
   table_.Drain(SIZE_MAX, [this](Entry& entry) { Destroy(state_, entry); });
+}
+
+// --- finding
+// Shared by Modify, Put and Delete: an expired entry is removed when it is met, told as expired,
+// and never seen by a handler. Where removing is forbidden (a paused server, a replica, loading) it
+// stays and only FindToReplace shows it, for then it has to be overwritten and not added twice, and
+// deleted when a master says so. So it does while an image waits for it.
+
+uint64_t Database::HashOf(const Entry& entry) const {
+  return HashName(entry.key(), state_.hash_key);
+}
+
+// The entry, if it has to stay.
+Entry* Database::MeetExpired(Entry& entry, uint64_t hash, const Now& now) {
+  if (!MayRemove(entry)) return &entry;
+  RemoveExpired(entry, hash, now);
+  return nullptr;
+}
+
+ABSL_ATTRIBUTE_NOINLINE Entry* Database::FindLiveInTable(const HashedKey& key, const Now& now) {
+  Entry* const entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  state_.now = now;
+  MeetExpired(*entry, key.hash, now);
+  return nullptr;
+}
+
+ABSL_ATTRIBUTE_NOINLINE Entry* Database::FindInTableToReplace(const HashedKey& key,
+                                                              const Now& now) {
+  Entry* const entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now)) [[likely]]
+    return entry;
+  return MeetExpired(*entry, key.hash, now);
+}
+
+ABSL_ATTRIBUTE_NOINLINE Entry* Database::FindInTableAndTouch(const HashedKey& key, const Now& now) {
+  Entry* const entry = FindLiveInTable(key, now);
+  if (entry != nullptr) MarkAccess(*entry, now);
+  return entry;
+}
+
+ABSL_ATTRIBUTE_NOINLINE Entry& Database::Touched(Entry& entry, const Now& now) {
+  MarkAccess(entry, now);
+  return entry;
 }
 
 // --- shape
@@ -51,8 +98,7 @@ Entry& Database::Reshape(Entry& entry, const EntryPayload& payload, bool is_vola
 Entry& Database::Rehouse(Entry& old, const EntryShape& shape, std::string_view key,
                          const EntryPayload& payload) {
   const size_t block_bytes = shape.BlockBytes();
-  Entry& fresh = *Entry::Make(shape, block_bytes, key, id_);
-  fresh.Store(payload);
+  Entry& fresh = *Entry::Make(shape, block_bytes, key, payload, id_);
   fresh.set_access_clock(old.access_clock());
   fresh.set_mark(old.mark());
   if (shape.is_volatile && old.is_volatile()) state_.wheel.Relocate(old.timer(), fresh.timer());

@@ -62,25 +62,34 @@ size_t EntryShape::BlockBytes() const {
 }
 
 Entry* Entry::Make(const EntryShape& shape, size_t block_bytes, std::string_view key,
-                   uint8_t database_id) {
+                   const EntryPayload& payload, uint8_t database_id) {
   assert(key.size() == shape.key_bytes && shape.value_bytes <= kInlineBytesMax);
+  assert(payload.bytes.size() == shape.value_bytes);
   assert(block_bytes == shape.BlockBytes());
   assert(shape.is_volatile || !shape.is_absolute);
   void* block = std::malloc(block_bytes);
   if (block == nullptr) std::abort();  // as `new` without exceptions would
   Entry* entry = new (block) Entry;
-  entry->flags_ = (shape.is_volatile ? kVolatile : 0) | (shape.is_absolute ? kAbsolute : 0);
+  entry->type_ = static_cast<uint8_t>(payload.type);
+  entry->flags_ = static_cast<uint8_t>((shape.is_volatile ? kVolatile : 0) |
+                                       (shape.is_absolute ? kAbsolute : 0) | FlagsOf(payload));
   // 255 says: the length stands in four bytes before the key.
   entry->key_length_ = static_cast<uint8_t>(key.size() < kLongKey ? key.size() : kLongKey);
+  entry->value_length_ = static_cast<uint8_t>(payload.bytes.size());
   entry->database_id_ = database_id;
-  if (shape.is_volatile) new (&entry->timer()) TimerNode;
-  if (shape.is_absolute) entry->set_unix_deadline_ms(0);
-  char* at = entry->base() + entry->key_offset();
-  if (key.size() >= kLongKey) {
+  char* at = entry->base() + kHeaderBytes;
+  if (shape.is_volatile) at = reinterpret_cast<char*>(new (at) TimerNode + 1);
+  if (shape.is_absolute) {
+    entry->set_unix_deadline_ms(0);
+    at += sizeof(int64_t);
+  }
+  if (key.size() >= kLongKey) [[unlikely]] {
     const auto length = static_cast<uint32_t>(key.size());
-    std::memcpy(at - sizeof(length), &length, sizeof(length));
+    std::memcpy(at, &length, sizeof(length));
+    at += sizeof(length);
   }
   CopyBytes(at, key.data(), key.size());
+  CopyBytes(at + key.size(), payload.bytes.data(), payload.bytes.size());
   return entry;
 }
 
@@ -106,9 +115,7 @@ EntryPayload Entry::payload() const {
 void Entry::Store(const EntryPayload& payload) {
   type_ = static_cast<uint8_t>(payload.type);
   value_length_ = static_cast<uint8_t>(payload.bytes.size());
-  flags_ = static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute | kMark)) |
-                                (payload.raw ? kRaw : 0) | (payload.may_end ? kMayEnd : 0) |
-                                static_cast<uint8_t>(payload.form) << kFormShift);
+  flags_ = static_cast<uint8_t>((flags_ & (kVolatile | kAbsolute | kMark)) | FlagsOf(payload));
   // The bytes may be this entry's own.
   CopyBytes(base() + value_offset(), payload.bytes.data(), payload.bytes.size());
 }

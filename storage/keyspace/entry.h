@@ -153,10 +153,9 @@ class Entry : public ValueHolder {
   static constexpr uint64_t kOutsideMax = (uint64_t{1} << 48) - 1;  // of an address, of a count
   friend struct EntryShape;
 
-  // A new block of shape.BlockBytes() with header, key and room for the rest, its timer unlinked
-  // and its value undefined.
+  // A new block of shape.BlockBytes() with header, key and value, its timer unlinked.
   static Entry* Make(const EntryShape& shape, size_t block_bytes, std::string_view key,
-                     uint8_t database_id);
+                     const EntryPayload& payload, uint8_t database_id);
   // Frees the block alone: not what it points to. Requires: its timer is not linked.
   static void Free(Entry* entry, size_t block_bytes, FreeLater& blocks);
   static Entry& OfTimer(TimerNode& node);
@@ -183,6 +182,10 @@ class Entry : public ValueHolder {
   // Overwrites type, form and value field; flags of the layout and the mark stay. Requires: the
   // block has room for it.
   void Store(const EntryPayload& payload);
+  static uint8_t FlagsOf(const EntryPayload& payload) {
+    return static_cast<uint8_t>((payload.raw ? kRaw : 0) | (payload.may_end ? kMayEnd : 0) |
+                                static_cast<uint8_t>(payload.form) << kFormShift);
+  }
   // In place, for what is written most: a text where there is one of so many bytes, or a packed
   // value, and no deadline; an integer where there is one as wide (else false, and nothing has
   // changed).
@@ -304,7 +307,7 @@ inline bool Entry::DeadlinePassed(const Now& now) const {
   return has(kAbsolute) ? unix_deadline_ms() <= now.unix_ms() : timer().deadline_ms() <= now.ms();
 }
 
-inline bool Entry::Expired(const Now& now) const {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Entry::Expired(const Now& now) const {
   if ((flags_ & (kVolatile | kMayEnd)) == 0) return false;
   if (has(kMayEnd) && ValueIsOver(now)) [[unlikely]]
     return true;

@@ -27,10 +27,15 @@ TimerWheel::~TimerWheel() = default;
 
 void TimerWheel::Insert(TimerNode& node, TimerKind kind, int64_t deadline_ms) {
   ABSL_HARDENING_ASSERT(!node.linked());
-  node.next_.Set(nullptr, static_cast<unsigned>(kind) >> 1);
-  node.previous_.Set(nullptr, static_cast<unsigned>(kind) & 1);
-  SetDeadline(node, Clamp(deadline_ms));
-  Place(node, late_);
+  // As Place, of a node whose tags come with it.
+  const int64_t deadline = Clamp(deadline_ms);
+  TimerNode& head = ListFor(deadline, late_);
+  TimerNode& last = head.linked() ? Previous(head) : head;
+  node.next_.Set(&head, static_cast<unsigned>(kind) >> 1);
+  node.previous_.Set(&last, static_cast<unsigned>(kind) & 1);
+  SetDeadline(node, deadline);
+  last.next_.Set(&node, last.next_.tag());
+  head.previous_.Set(&node, head.previous_.tag());
   ++size_;
 }
 
@@ -207,7 +212,8 @@ inline TimerNode& TimerWheel::ListFor(int64_t deadline, TimerNode& reached) {
   // A new connection queues up behind those of its tick that are still on their way down.
   if (&reached == &late_ && cascading_.linked() && level < cascading_level_) return cascading_;
   const int slot = static_cast<int>(deadline >> (level * kSlotBits)) & (kSlots - 1);
-  next_slot_ms_ = std::min(next_slot_ms_, StartOf(level, slot));  // an unknown one stays so
+  // A slot begins before the next one only if its deadlines do; an unknown one stays so.
+  if (deadline < next_slot_ms_) next_slot_ms_ = StartOf(level, slot);
   return SlotHead(level, slot);
 }
 

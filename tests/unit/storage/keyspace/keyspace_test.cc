@@ -306,6 +306,26 @@ TEST(Keyspace, PutsOverWhatWasFoundAsIfItLookedAgain) {
   EXPECT_EQ(world.Audit(), "");
 }
 
+// A value under a name that was looked for and not found; where one is hidden, it is put over that.
+TEST(Keyspace, AddsWhatWasNotFound) {
+  World world;
+  Database& db = world.db(0);
+  const auto add = [&](std::string_view name) -> Entry& {
+    const HashedKey key = world.Key(name);
+    EXPECT_EQ(db.Find(key, world.now()), nullptr);
+    return db.AddValue(key, std::make_unique<Blob>(1000), Deadline::None(), world.now());
+  };
+  Entry& added = add("new");
+  EXPECT_EQ(db.Find(world.Key("new"), world.now()), &added);
+  EXPECT_EQ(static_cast<Blob&>(added.value()).MemoryBytes(), 1000u);
+  db.PutText(world.Key("old"), "old", Deadline::Steady(world.now().ms() + 10), world.now());
+  world.keyspace.set_expiry_allowed(false);
+  world.clock.Advance(20);
+  add("old");
+  EXPECT_EQ(db.size(), 2u);
+  EXPECT_EQ(world.Audit(), "");
+}
+
 TEST(Keyspace, InactiveExpiryWaitsUntilAKeyIsMet) {
   World world;
   Database& db = world.db(0);
