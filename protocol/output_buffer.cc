@@ -3,7 +3,9 @@
 #include "protocol/output_buffer.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstdlib>
+#include <utility>
 
 #include "absl/base/macros.h"
 
@@ -57,6 +59,35 @@ void OutputBuffer::AddBlock(size_t at_least) {
   end_ = block->data();
   limit_ = end_ + capacity;
   memory_ += sizeof(Block) + capacity;
+}
+
+// --- blocks that go round
+
+size_t OutputBuffer::Spares::memory() const { return size_ * (sizeof(Block) + kFirstBlockBytes); }
+
+void OutputBuffer::Spares::Clear() {
+  while (first_ != nullptr) std::free(std::exchange(first_, first_->next));
+  size_ = 0;
+}
+
+void OutputBuffer::TakeFrom(Spares& spares) {
+  first_ = last_ = std::exchange(spares.first_, spares.first_->next);
+  --spares.size_;
+  first_->next = nullptr;
+  first_->begin = end_ = first_->data();
+  limit_ = end_ + kFirstBlockBytes;
+  memory_ = sizeof(Block) + kFirstBlockBytes;
+}
+
+// An empty buffer has one block at the most.
+void OutputBuffer::GiveTo(Spares& spares) {
+  assert(first_ == last_);
+  if (first_->capacity != kFirstBlockBytes || spares.size_ == Spares::kMax) return Clear();
+  first_->next = std::exchange(spares.first_, first_);
+  ++spares.size_;
+  first_ = last_ = nullptr;
+  end_ = limit_ = nullptr;
+  memory_ = 0;
 }
 
 // --- sending

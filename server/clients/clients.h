@@ -122,6 +122,9 @@ class Clients final : public ErrorListener {
   // One that closes after its reply stays until all is sent.
   void SendAll();
   bool any_to_send() const { return !to_send_.empty(); }
+  // Blocks for the replies of this turn, which go from client to client: who has something to run
+  // borrows one, and an idle one has none.
+  OutputBuffer::Spares& spare_blocks() { return spare_blocks_; }
   // The sessions that are to be closed, by id: one may be named twice, and is gone after the first.
   std::vector<SessionId> TakeClosed();
   bool any_closed() const { return !to_close_.empty(); }
@@ -257,6 +260,7 @@ class Clients final : public ErrorListener {
   std::vector<SessionId> requeued_;  // have requests left in `pending` for the next turn
   std::vector<SessionId> to_send_;
   std::vector<SessionId> to_close_;
+  OutputBuffer::Spares spare_blocks_;
 };
 
 }  // namespace sluice

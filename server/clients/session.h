@@ -124,10 +124,12 @@ class Session {
   uint16_t conditions = 0;     // SessionCondition bits
   int16_t db = 0;
   Int48 created_ms;
-  CloseMode close = CloseMode::kOpen;
-  bool blocked = false;         // by a command: set exactly while there is a `blocked_call`
   bool queued_to_send = false;  // in the engine's list of this turn
   bool received = false;        // has an Input of bytes that came for this turn
+  // Every request is stopped by these three: beside each other they are one comparison.
+  CloseMode close : 2 = CloseMode::kOpen;
+  bool blocked : 1 = false;  // by a command: set exactly while there is a `blocked_call`
+  bool paused : 1 = false;   // held back by CLIENT PAUSE or SnapshotBarrier
   SessionKind kind : 2 = SessionKind::kClient;  // Clients::SetKind changes it
   ReplyMode reply_mode : 2 = ReplyMode::kOn;
   bool requeued : 1 = false;  // in the engine's list of those with requests left in `pending`
@@ -147,7 +149,6 @@ class Session {
   // `pending`, which nobody takes up until it says so.
   bool is_raw : 1 = false;
   bool is_stalled : 1 = false;
-  bool paused : 1 = false;  // held back by CLIENT PAUSE or SnapshotBarrier
 
   // --- statistics
   int64_t active_ms;                          // when it last sent or took something

@@ -118,6 +118,7 @@ const EngineOptions& Engine::options() const { return inside_->all.options; }
 
 const Settings& Engine::settings() const { return inside_->all.settings(); }
 
+OutputBuffer::Spares& Engine::spare_blocks() { return inside_->all.clients.spare_blocks(); }
 Statistics& Engine::statistics() { return inside_->all.statistics; }
 
 Keyspace& Engine::keyspace() { return inside_->all.keyspace; }

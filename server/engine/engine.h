@@ -122,6 +122,7 @@ class Engine final {
   const EngineOptions& options() const;  // that it was made with
   const Settings& settings() const;
   Statistics& statistics();
+  OutputBuffer::Spares& spare_blocks();  // see Clients
   Keyspace& keyspace();
   const TimerWheel& wheel() const;
   Now now() const;

@@ -59,7 +59,8 @@ std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
   assert(!session.blocked && !session.paused);
   const int64_t begin = on_.clock.Tick();
   on_.limit_waiters.BeginTurn();
-  BeginMemory();
+  if (on_.memory_limit.is_set()) [[unlikely]]
+    BeginMemory();
   if (on_.request_watch) [[unlikely]]
     on_.request_watch->BeginTurn();
   const RequestOutcome outcome = Execute(session, args, LookDirectly(args[0]), {});
@@ -111,12 +112,12 @@ bool TurnLoop::RunTurn() {
   on_.RefreshNow();
   on_.locks.BetweenTurns();
   const int64_t begin = on_.clock.Tick();
-  const bool crowded = on_.locks.has_left_over() || on_.limit_waiters.any_ready() ||
-                       on_.keyspace.waiting_to_be_freed() > 0;
+  const bool crowded = crowded_;
   if (crowded) [[unlikely]]
     on_.host.process().ReturnFreedAtOnce(true);
   on_.limit_waiters.BeginTurn();
-  BeginMemory();
+  if (on_.memory_limit.is_set()) [[unlikely]]
+    BeginMemory();
   if (on_.request_watch) [[unlikely]]
     on_.request_watch->BeginTurn();
   if (on_.log.loading()) [[unlikely]]
@@ -126,10 +127,12 @@ bool TurnLoop::RunTurn() {
   const int64_t read_ms = on_.clock.now().ms();
   const bool travels = !is_loading && on_.time_control && on_.time_control->travels();
   const bool timers_left = is_loading || (travels ? PassTime(begin) : RunTimers());
-  TakeRequeued();
+  if (on_.clients.any_requeued()) [[unlikely]]
+    TakeRequeued();
   RunInputs(begin);
   const bool evictions_left = on_.memory_limit.Continue();
-  const bool freed = FreeGarbage(begin);  // of which locks hear, when their holders go
+  // Locks hear of it, when their holders go.
+  const bool freed = on_.keyspace.waiting_to_be_freed() > 0 && FreeGarbage(begin);
   on_.pause.TurnEnded();
   const bool locks_left = !is_loading && on_.locks.Continue(read_ms);
   const bool rearm_left = on_.keyspace.RearmSlice(on_.clock.now(), kRearmedPerTurn);
@@ -139,18 +142,14 @@ bool TurnLoop::RunTurn() {
   EndTurn(begin);
   if (crowded || freed) [[unlikely]]
     on_.host.process().ReturnFreedAtOnce(false);
-  return timers_left || evictions_left || locks_left || on_.keyspace.waiting_to_be_freed() > 0 ||
-         rearm_left || tracked_left || snapshot_left || on_.clients.any_requeued() ||
-         on_.limit_waiters.any_ready() || (on_.time_control && on_.time_control->travels()) ||
+  crowded_ = locks_left || on_.limit_waiters.any_ready() || on_.keyspace.waiting_to_be_freed() > 0;
+  return crowded_ || timers_left || evictions_left || rearm_left || tracked_left || snapshot_left ||
+         on_.clients.any_requeued() || (on_.time_control && on_.time_control->travels()) ||
          (on_.request_watch && on_.request_watch->any_to_send());
 }
 
 // Memory of all but the keyspace is counted once a turn.
-void TurnLoop::BeginMemory() {
-  if (!on_.memory_limit.is_set()) [[likely]]
-    return;
-  on_.memory_limit.BeginTurn(on_.facts.CountedBesideKeys());
-}
+void TurnLoop::BeginMemory() { on_.memory_limit.BeginTurn(on_.facts.CountedBesideKeys()); }
 
 // As Redis: however little was asked for, some 128 KB are needed to be able to talk. A client that
 // holds locks by its connection goes last: others' safety hangs on it.
@@ -219,7 +218,8 @@ void TurnLoop::RunInputs(int64_t turn_begin) {
   while (at < inputs.size() && batch_.Parse(inputs, at)) {
     batch_.Prefetch();
     RunBatch();
-    if (on_.clock.Tick() - turn_begin > kTurnBudgetNanos || on_.memory_limit.has_spent_turn()) {
+    // The last command's end is near enough.
+    if (on_.clock.tick() - turn_begin > kTurnBudgetNanos || on_.memory_limit.has_spent_turn()) {
       // A session that got no share of this turn is first in the next.
       std::stable_partition(inputs.begin(), inputs.end(),
                             [](const Input& input) { return input.position == 0; });
@@ -286,6 +286,7 @@ bool TurnLoop::PlayRequest(Session& session, const Batch::Request& request) {
 void TurnLoop::KeepRest(Input& input) {
   Session& session = *input.session;
   session.received = false;
+  if (!session.queued_to_send) session.output.GiveBack(on_.clients.spare_blocks());
   const bool is_run = input.position == input.window.size() && !input.stopped;
   if (is_run && !input.from_pending && session.close == CloseMode::kOpen) [[likely]]
     return on_.clients.Account(session);

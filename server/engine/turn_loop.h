@@ -83,6 +83,7 @@ class TurnLoop {
   // RunNow's: the command that it ran last, and when it looked for work that is due.
   const Command* last_direct_ = nullptr;
   int64_t looked_for_work_ms_ = -1;
+  bool crowded_ = false;  // the last turn has left some of a crowd: to be freed, or to be settled
   uint64_t handed_over_ = 0;  // waits for locks whose latency has been counted
   uint64_t timers_fired_ = 0;
   int64_t cpu_us_ = 0;  // of the thread, when it was last read

@@ -35,6 +35,7 @@ void TurnLoop::Receive(SessionId id, std::string_view bytes) {
   if (session->pending.empty() && may_run && !on_.current_client.serving_from_within()) {
     on_.inputs.list.push_back({.session = session, .window = bytes});
     session->received = true;
+    session->output.Borrow(on_.clients.spare_blocks());
     return;
   }
   session->pending.Append(bytes);

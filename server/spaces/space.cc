@@ -126,7 +126,7 @@ void Space::Send(Session& session) {
       before - session.output.bytes();
   if (session.output.empty()) {
     if (!engine_->part<DebugSettings>().keeps_reply_buffers) [[likely]]
-      session.output.ReleaseMemory();
+      session.output.ReleaseMemory(engine_->spare_blocks());
   } else if (session.output.sendable() > 0) {
     connection->AwaitWritable();
   }

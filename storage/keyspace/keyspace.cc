@@ -81,8 +81,8 @@ bool Keyspace::FreeSlice(size_t budget) {
   return !state_.reclaimer.empty();
 }
 
-size_t Keyspace::waiting_to_be_freed() const {
-  size_t waiting = state_.reclaimer.waiting();
+size_t Keyspace::flushed_to_be_freed() const {
+  size_t waiting = 0;
   for (const Flushed& flushed : garbage_) waiting += IsNeeded(flushed) ? 0 : flushed.table.size();
   return waiting;
 }

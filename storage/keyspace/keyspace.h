@@ -63,7 +63,10 @@ class Keyspace {
   // values that were deleted or overwritten; false when nothing is left but what an image still
   // needs.
   bool FreeSlice(size_t budget);
-  size_t waiting_to_be_freed() const;  // so many entries and big values
+  // So many entries and big values.
+  size_t waiting_to_be_freed() const {
+    return state_.reclaimer.waiting() + (garbage_.empty() ? 0 : flushed_to_be_freed());
+  }
   // Memory that is soon free without any key going: flushed databases, whose bytes are not known,
   // and deleted values. O(values that wait).
   bool any_flushed() const { return !garbage_.empty(); }
@@ -140,6 +143,7 @@ class Keyspace {
     bool of_image = false;  // was flushed while that was taken
   };
   Database& MakeDatabase(int index);
+  size_t flushed_to_be_freed() const;
   bool IsNeeded(const Flushed& flushed) const;  // by the image that is taken
   bool ImageFirstPart();                        // false: no entry has to be given first
   // Up to `budget` entries; returns how many. What has them by slots goes first.

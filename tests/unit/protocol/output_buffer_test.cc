@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <random>
 #include <string>
@@ -101,6 +102,7 @@ TEST(OutputBuffer, ReservedButNotCommittedIsNotSent) {
 
 TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
   std::mt19937 random(1);
+  OutputBuffer::Spares spares;
   for (int history = 0; history < 200; ++history) {
     OutputBuffer out;
     std::string model;
@@ -140,17 +142,76 @@ TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
             out.Clear();
             model.clear();
             EXPECT_EQ(out.memory(), 0u);
-          } else {
+          } else if (random() % 2 == 0) {
             out.ReleaseMemory();
+          } else {
+            random() % 2 == 0 ? out.GiveBack(spares) : out.ReleaseMemory(spares);
+            out.Borrow(spares);
           }
           break;
       }
+      ASSERT_TRUE(out.Sound());
       ASSERT_EQ(out.bytes(), model.size());
       ASSERT_EQ(out.empty(), model.empty());
       ASSERT_GE(out.memory(), out.bytes());
       ASSERT_EQ(OutputText(out), model);
     }
   }
+}
+
+// One of them has the block at a time: who has something to say borrows it, and gives it back when
+// that is sent, or was nothing.
+TEST(OutputBuffer, SmallBlocksGoRound) {
+  OutputBuffer::Spares spares;
+  OutputBuffer first, second;
+  first.Borrow(spares);
+  EXPECT_EQ(first.memory(), 0u) << "there is none";
+  first.Append("+OK\r\n");
+  const char* const text = first.Reserve(0) - 5;
+  first.ReleaseMemory(spares);
+  EXPECT_EQ(spares.size(), 0u) << "its bytes wait";
+  first.Consume(5);
+  first.ReleaseMemory(spares);
+  EXPECT_EQ(first.memory(), 0u);
+  EXPECT_EQ(spares.size(), 1u);
+  const size_t spared = spares.memory();
+  EXPECT_GE(spared, OutputBuffer::kFirstBlockBytes);
+
+  second.Borrow(spares);
+  EXPECT_EQ(spares.size(), 0u);
+  EXPECT_EQ(second.memory(), spared);
+  EXPECT_EQ(spares.memory(), 0u);
+  second.GiveBack(spares);
+  EXPECT_EQ(second.memory(), 0u);
+  second.Borrow(spares);
+  second.Append("+PONG\r\n");
+  EXPECT_EQ(second.Reserve(0) - 7, text) << "the same block";
+  EXPECT_EQ(OutputText(second), "+PONG\r\n");
+  second.GiveBack(spares);
+  EXPECT_EQ(OutputText(second), "+PONG\r\n");
+}
+
+TEST(OutputBuffer, FewSmallBlocksAreSpared) {
+  constexpr size_t kMost = OutputBuffer::Spares::kMax;
+  OutputBuffer::Spares spares;
+  const auto send = [&spares](OutputBuffer& out, size_t bytes) {
+    out.Append(std::string(bytes, 'x'));
+    out.Consume(out.bytes());
+    out.ReleaseMemory(spares);
+  };
+  std::array<OutputBuffer, 2 * kMost> buffers;
+  for (OutputBuffer& out : buffers) out.Append("x");
+  for (OutputBuffer& out : buffers) send(out, 1);
+  EXPECT_EQ(spares.size(), kMost);
+  spares.Clear();
+  // A large one is freed, and who needs one takes no small one.
+  OutputBuffer large;
+  send(large, OutputBuffer::kLargeFirstBlockBytes);
+  EXPECT_EQ(spares.size(), 0u);
+  send(buffers[0], 5);
+  EXPECT_EQ(spares.size(), 1u);
+  large.Borrow(spares);
+  EXPECT_EQ(large.memory(), 0u);
 }
 
 TEST(OutputBuffer, SwallowsWhatGoesOverItsLimit) {
