@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "absl/base/attributes.h"
 #include "protocol/text/copy_bytes.h"
 #include "protocol/text/number_text.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 // A header line: kind, number, CRLF.
 constexpr size_t kHeaderBytesMax = 1 + kInt64TextMax + 2;
+// CopyBytes moves so many without a call.
+constexpr size_t kCopiedInlineMax = 16;
 
 inline char* WriteHeader(char* out, char kind, int64_t number) {
   *out++ = kind;
@@ -88,8 +91,28 @@ void ReplyWriter::Integers(std::span<const int64_t> values) {
   out_->Commit(static_cast<size_t>(at - start));
 }
 
-// Header, bytes and CRLF in one reserved piece, unless it is large.
+// Header, bytes and CRLF in one reserved piece, unless it is large. A short one for which there is
+// room calls nothing.
 void ReplyWriter::Bulk(std::string_view bytes) {
+  const size_t size = bytes.size();
+  char* const start = out_->RoomFor(kHeaderBytesMax + kCopiedInlineMax + 2);
+  if (size > kCopiedInlineMax || start == nullptr) [[unlikely]]
+    return AnyBulk(bytes);
+  start[0] = '$';
+  char* at = start + 1;
+  if (size < 10) [[likely]] {
+    *at++ = static_cast<char>('0' + size);
+  } else {
+    *at++ = '1';
+    *at++ = static_cast<char>('0' - 10 + size);
+  }
+  std::memcpy(at, "\r\n", 2);
+  CopyBytes(at + 2, bytes.data(), size);
+  std::memcpy(at + 2 + size, "\r\n", 2);
+  out_->Commit(static_cast<size_t>(at + 4 + size - start));
+}
+
+ABSL_ATTRIBUTE_NOINLINE void ReplyWriter::AnyBulk(std::string_view bytes) {
   if (bytes.size() > OutputBuffer::kBlockBytes / 4) [[unlikely]] {
     // Large ones may straddle blocks: reserving their room would waste the rest of this one.
     Header('$', static_cast<int64_t>(bytes.size()));

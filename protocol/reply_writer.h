@@ -46,6 +46,7 @@ class ReplyWriter final : public ReplySink {
  private:
   void Header(char kind, int64_t number);       // e.g. "*3\r\n"
   void Line(char kind, std::string_view text);  // e.g. "+PONG\r\n"
+  void AnyBulk(std::string_view bytes);
 
   OutputBuffer* out_;
   ErrorListener* listener_ = nullptr;

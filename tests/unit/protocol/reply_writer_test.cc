@@ -64,10 +64,11 @@ TEST(ReplyWriter, Table) {
   }
 }
 
-// Sizes around those at which a reply goes another way: blocks' ends, a block of its own.
+// Sizes around those at which a reply goes another way: short ones, blocks' ends, a block of its
+// own.
 TEST(ReplyWriter, EverySizeComesOutWhole) {
-  constexpr size_t kEdges[] = {OutputBuffer::kFirstBlockBytes, OutputBuffer::kBlockBytes / 4,
-                               OutputBuffer::kBlockBytes, 100000};
+  constexpr size_t kEdges[] = {size_t{30}, OutputBuffer::kFirstBlockBytes,
+                               OutputBuffer::kBlockBytes / 4, OutputBuffer::kBlockBytes, 100000};
   for (const size_t edge : kEdges) {
     for (size_t size = edge - 30; size < edge + 30; ++size) {
       const std::string text(size, 'x');
