@@ -23,18 +23,10 @@ bool TextEquals(const Entry& entry, std::string_view value) {
   return entry.Text(scratch) == value;
 }
 
-bool ValueCondition::OperandIsSound() const {
-  return (kind != Kind::kDigest && kind != Kind::kNotDigest) || ParseDigest(operand);
-}
+bool ValueCondition::IsDigest(std::string_view text) { return ParseDigest(text).has_value(); }
 
-bool ValueCondition::Holds(const Entry* entry) const {
+bool ValueCondition::ComparisonHolds(const Entry* entry) const {
   switch (kind) {
-    case Kind::kNone:
-      return true;
-    case Kind::kMissing:
-      return !entry;
-    case Kind::kPresent:
-      return entry;
     case Kind::kEqual:
       return entry && TextEquals(*entry, operand);
     case Kind::kNotEqual:
@@ -43,8 +35,9 @@ bool ValueCondition::Holds(const Entry* entry) const {
       return entry && TextHasDigest(*entry, operand);
     case Kind::kNotDigest:
       return !entry || !TextHasDigest(*entry, operand);
+    default:
+      return false;
   }
-  return false;
 }
 
 }  // namespace sluice

@@ -25,9 +25,17 @@ struct ValueCondition {
   // Whether it looks at the bytes, so that the key must hold a string.
   constexpr bool compares() const { return kind >= Kind::kEqual; }
   // Whether the operand can be compared at all; a digest must be one (kDigestFault).
-  bool OperandIsSound() const;
+  bool OperandIsSound() const { return kind < Kind::kDigest || IsDigest(operand); }
   // Requires: OperandIsSound(), and if compares() then `entry` is null or a string.
-  bool Holds(const Entry* entry) const;
+  bool Holds(const Entry* entry) const {
+    if (compares()) [[unlikely]]
+      return ComparisonHolds(entry);
+    return kind == Kind::kNone || (kind == Kind::kPresent) == (entry != nullptr);
+  }
+
+ private:
+  static bool IsDigest(std::string_view text);
+  bool ComparisonHolds(const Entry* entry) const;
 };
 
 // By ValueCondition::Kind.
