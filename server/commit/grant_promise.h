@@ -59,11 +59,13 @@ class GrantPromise final : public TurnPromise {
   // The session's command has ended, and the stream has come to `told` since. Null: of unknown
   // words.
   void CommandDone(Session& session, const CommandSpec* spec, int64_t told);
-  // Once a turn, in which the stream has come to `told`: lets go what is kept by now.
-  void Settle(int64_t told) {
+  // Once a turn, in which the stream has come to `told`: lets go what is kept by now. A turn
+  // `inside` of a command leaves what that has told to its end.
+  void Settle(int64_t told, bool inside) {
     if (!is_on_) [[likely]]
       return;
-    told_ = told;
+    if (!inside) [[likely]]
+      told_ = told;
     Look();
   }
   void TimeShifted(int64_t ms);  // see Assembly::TimeShifted

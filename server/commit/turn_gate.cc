@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <utility>
 
 #include "server/core/planted_faults.h"
 
@@ -56,6 +55,7 @@ bool TurnGate::HasNews() const {
 void TurnGate::EndNumberedTurn() {
   before_ = ended_;
   NumberSoFar();
+  if (last_ != before_) needs_ = {};
   ended_ = last_;
 }
 
@@ -67,7 +67,8 @@ void TurnGate::NumberSoFar() {
   Gather();
   if (!HasNews()) return;
   ++last_;
-  const TurnNeeds needs = std::exchange(needs_, {});
+  // They may be of a command that goes on, and is of another number.
+  const TurnNeeds needs = needs_;
   for (Watched& watched : promises_) {
     if (watched.promise->EndTurn(last_, needs)) watched.news = last_;
   }

@@ -6,6 +6,7 @@
 #include "protocol/error_text.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/letters.h"
+#include "server/dispatch/lack_of_replicas.h"
 #include "server/dispatch/transaction.h"
 
 namespace sluice {
@@ -74,10 +75,8 @@ std::string Gates::MayWrite(const Session& session, const Request& request) cons
 // So few replicas would have the change that it might be lost with this server.
 std::string Gates::HasReplicas(const Session& session, const Request& request) const {
   if (session.replays) return {};
-  const CommandSpec& spec = *request.command.spec;
-  const bool executes = session.in_multi() && (spec.flags & kEndsMulti);
-  const bool writes = (spec.flags & kWrite) || (executes && TransactionOf(session)->writes);
-  return std::string(log_.ReplicasRefusal(writes, spec.tells_of_grant));
+  const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
+  return std::string(LackOfReplicas(log_, request, executes && TransactionOf(session)->writes));
 }
 
 // A client's write to a replica would be lost, and make it differ from its master.

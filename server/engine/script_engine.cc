@@ -8,6 +8,7 @@
 #include "protocol/text/concat.h"
 #include "protocol/text/same_bytes.h"
 #include "server/clients/clients.h"
+#include "server/dispatch/lack_of_replicas.h"
 #include "server/observe/command_counts.h"
 
 namespace sluice {
@@ -122,7 +123,7 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
       return Refuse(&command, "ERR This Redis command is not allowed from script", reply);
     }
     if (!MayRun(*request, reply) || !IsFresh(command, reply)) return;
-    if (!MayChange(command, reply)) return;
+    if (!MayChange(*request, reply)) return;
     if (flags & kWrite) on_.state.running_->wrote = true;
   } else if (!MayRun(*request, reply) || !IsFresh(command, reply)) {
     return;
@@ -146,9 +147,9 @@ bool ScriptEngine::IsHere(const Request& request, ReplySink& reply) {
 
 // False: the reason has been answered. As in Redis, memory is only asked for by the first call that
 // writes: a script is not stopped halfway.
-bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
+bool ScriptEngine::MayChange(const Request& request, ReplySink& reply) {
   const RunningScript& running = *on_.state.running_;
-  const CommandSpec& spec = *command.spec;
+  const CommandSpec& spec = *request.command.spec;
   std::string refusal;
   // Commands that may replicate (PUBLISH, PFCOUNT) count as writes: CLIENT PAUSE holds them, too.
   if (running.read_only) {
@@ -158,8 +159,7 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
     refusal = kReadOnlyText;
   } else if ((spec.flags & kWrite) && on_.log.denies_writes()) {
     refusal = on_.log.WriteRefusal();
-  } else if (const std::string_view lack =
-                 on_.log.ReplicasRefusal((spec.flags & kWrite) != 0, spec.tells_of_grant);
+  } else if (const std::string_view lack = LackOfReplicas(on_.log, request);
              !lack.empty() && !running.caller->replays) {
     refusal = lack;
   } else if ((spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
@@ -168,7 +168,7 @@ bool ScriptEngine::MayChange(const Command& command, ReplySink& reply) {
     refusal = kOutOfMemoryText;
   }
   if (refusal.empty()) return true;
-  Refuse(&command, refusal, reply);
+  Refuse(&request.command, refusal, reply);
   return false;
 }
 

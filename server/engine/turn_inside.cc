@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/core/turn_needs.h"
 #include "server/engine/assembly.h"
 #include "server/engine/turn_loop.h"
 
@@ -50,7 +51,10 @@ bool TurnLoop::RunNestedTurn() {
   on_.inputs.list = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
   on_.tracking.Broadcast();
+  // The command around is of a later number, with what it needs.
+  const TurnNeeds needs = on_.turn_gate.needs();
   NumberTurn();
+  on_.turn_gate.needs() = needs;
   on_.clients.SendAll();
   CloseAll();
   return on_.clients.any_requeued();

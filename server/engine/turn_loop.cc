@@ -465,7 +465,7 @@ void TurnLoop::NumberTurn() {
   on_.following.EndTurn();
   on_.replicas.EndTurn();
   on_.turn_gate.EndTurn();
-  on_.grant_promise.Settle(on_.replicas.stream().told());
+  on_.grant_promise.Settle(on_.replicas.stream().told(), on_.current_client.serving_from_within());
   on_.locks.AnswerKept();
   on_.log.EndTurn();
   on_.turn_waits.Settle();

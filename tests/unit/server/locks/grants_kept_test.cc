@@ -3,59 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "server/commit/grant_promise.h"
 #include "server/locks/lock_service.h"
-#include "tests/support/sanitized.h"
-#include "tests/unit/server/replication/replicas_fixture.h"
+#include "tests/unit/server/locks/grants_fixture.h"
 
 namespace sluice {
 namespace {
 
 using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
-class GrantsKeptTest : public ReplicasFixture {
- protected:
-  std::string Text(std::string_view line) { return Line(line).ToText(); }
-  // A Sluice that has all so far.
-  TestClient& Sluice() {
-    TestClient& replica = NewReplica("sluice");
-    Sync(replica);
-    Acknowledge(replica, end());
-    return replica;
-  }
-  void AcknowledgeAll(TestClient& replica) { Acknowledge(replica, end()); }
-  // What a client is answered at once, or "" while it waits.
-  std::string Ask(TestClient& client, std::string_view line) {
-    client.Send(Words(line));
-    return Answer(client);
-  }
-  std::string Answer(TestClient& client) {
-    server().Settle();
-    const std::optional<Reply> reply = client.Next();
-    return reply ? reply->ToText() : "";
-  }
-  static std::vector<std::string> Words(std::string_view line) {
-    std::vector<std::string> words;
-    while (!line.empty()) {
-      const size_t end = std::min(line.find(' '), line.size());
-      words.emplace_back(line.substr(0, end));
-      line.remove_prefix(std::min(end + 1, line.size()));
-    }
-    return words;
-  }
-  const LockService& locks() { return engine().part<LockService>(); }
-  int64_t last_token() { return engine().part<LockService>().tokens().last(); }
-
-  TestClient& alice_ = Connect();
-  TestClient& bob_ = Connect();
-};
+using GrantsKeptTest = GrantsFixture;
 
 TEST_F(GrantsKeptTest, OptionsAreCheckedAndOffUnlessSaidOtherwise) {
   EXPECT_EQ(Text("CONFIG GET lock-min-replicas"), R"(["lock-min-replicas", "0"])");
@@ -166,7 +130,7 @@ TEST_F(GrantsKeptTest, WhatChangesAGrantWaitsAtTheGateAndIsClosedWhenItsTimeIsOv
     EXPECT_EQ(Ask(alice_, line), "") << line;
     EXPECT_EQ(Ask(reader, "EXISTS nothing"), "") << "it may show what waits: " << line;
     AcknowledgeAll(replica);
-    EXPECT_THAT(Answer(alice_), testing::Not(StartsWith("-"))) << line;
+    EXPECT_THAT(Answer(alice_), Not(StartsWith("-"))) << line;
     EXPECT_EQ(Answer(reader), ":0") << line;
   }
   EXPECT_EQ(Ask(alice_, "LIMIT.TAKE l WINDOW 9 1000"), "");
@@ -295,7 +259,7 @@ TEST_F(GrantsKeptTest, WhatEndsTheGrantMeanwhileIsTold) {
   const std::string lost = "-NOREPLICAS the lock was lost before enough replicas had the grant";
   for (const std::string_view end : {"FLUSHALL", "DEL job", "LOCK.BREAK job", "SET job v"}) {
     EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
-    EXPECT_THAT(Text(end), testing::Not(StartsWith("-"))) << end;
+    EXPECT_THAT(Text(end), Not(StartsWith("-"))) << end;
     AcknowledgeAll(replica);
     EXPECT_EQ(Answer(alice_), lost) << end;
     Text("DEL job");
@@ -341,40 +305,47 @@ TEST_F(GrantsKeptTest, AServerThatIsMadeAReplicaAnswersNoGrant) {
   EXPECT_EQ(locks().replica_waits().size(), 0U);
 }
 
-TEST(GrantsKeptCrowdTest, HundredThousandWaitForOneSlowReplica) {
-  TestEngine server({.audits = false});
-  TestClient& replica = server.Connect();
-  replica.Run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
-  replica.Run({"REPLCONF", "capa", "eof", "capa", "sluice"});
-  replica.SendBytes(Request({"PSYNC", "?", "-1"}));
-  server.Settle();
-  const auto end = [&] { return server.engine().part<Replicas>().stream().end(); };
-  replica.SendBytes(Request({"REPLCONF", "ACK", std::to_string(end())}));
-  server.Settle();
-  constexpr int kClients = kSanitized ? 10'000 : 100'000;
-  TestClient& admin = server.Connect();
-  admin.Run({"CONFIG", "SET", "maxclients", "200000"});
-  std::vector<TestClient*> clients;
-  std::deque<std::string> requests;
-  for (int i = 0; i < kClients; ++i) {
-    clients.push_back(&server.Connect());
-    const std::string key = "job:" + std::to_string(i);
-    requests.push_back(
-        Request({"LOCK.ACQUIRE", key, "me", "LEASE", "30000", "REPLICAS", "1", "500"}));
-    clients.back()->Arrive(requests.back());
-    if (i % 1000 != 0) continue;
-    server.Settle();
-    requests.clear();
-  }
-  server.Settle();
-  const ReplicaWaits& waits = server.engine().part<LockService>().replica_waits();
-  EXPECT_EQ(waits.size(), size_t{kClients});
-  server.AdvanceTime(500);
-  server.Settle();
-  EXPECT_EQ(waits.size(), 0U);
-  EXPECT_EQ(server.engine().part<LockService>().held(), 0U);
-  EXPECT_THAT(clients.back()->TakeBytes(), StartsWith("-NOREPLICAS"));
-  EXPECT_EQ(server.Audit(), "");
+// --- with more Sluices than grants wait for
+
+using GrantsOfSomeTest = GrantsFixture;
+
+TEST_F(GrantsOfSomeTest, TheMasterGoesOnWhereItsKAreOnItsSide) {
+  TestClient& near = Sluice();
+  TestClient& far = Sluice();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000"), "");
+  AcknowledgeAll(near);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]")) << "the far one has heard of nothing";
+  far.Disconnect();
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE other alice LEASE 30000"), "");
+  AcknowledgeAll(near);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]")) << "one that is down changes nothing";
+}
+
+// A replica is told whether it has every grant: only one that has takes over without a grace.
+TEST_F(GrantsOfSomeTest, EachReplicaIsToldWhetherItHasEveryGrant) {
+  const std::string run_id = Field("run_id");
+  Set("lock-min-replicas", "1");
+  TestClient& one = Sluice();
+  EXPECT_THAT(Sent(one), HasSubstr(run_id));
+  TestClient& other = NewReplica("sluice");
+  Sync(other);
+  Acknowledge(other, end());
+  const std::string told = Sent(one);
+  ASSERT_THAT(told, HasSubstr("SLUICE1 M "));
+  EXPECT_THAT(told.substr(told.rfind("SLUICE1 M ")), Not(HasSubstr(run_id)));
+}
+
+TEST_F(GrantsOfSomeTest, TheMasterStopsAtItsMarkWhenItsKAreGone) {
+  TestClient& near = Sluice();
+  Set("lock-min-replicas", "1");
+  AcknowledgeAll(near);
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000"), "");
+  AcknowledgeAll(near);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+  near.Disconnect();
+  EXPECT_EQ(Text("LOCK.ACQUIRE other alice LEASE 1000"),
+            "-NOREPLICAS lock-min-replicas is 1, and 0 Sluices follow");
 }
 
 }  // namespace
