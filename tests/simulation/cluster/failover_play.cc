@@ -20,7 +20,7 @@ constexpr int64_t kUnderWay = 20 * kMs;  // so long before a cut all that was sa
 constexpr int64_t kFailoversHarmUntil = 40 * kSecond;
 constexpr int64_t kFailoversClientsUntil = 44 * kSecond;
 constexpr int64_t kFailoversEnd = 90 * kSecond;
-constexpr uint32_t kFailoversHarm = Harm::kStops | Harm::kKills | Harm::kPauses | Harm::kWallSteps |
+constexpr uint32_t kFailoversHarm = Harm::kRestarts | Harm::kPauses | Harm::kWallSteps |
                                     Harm::kCuts | Harm::kBreaks | Harm::kSlowSyncs;
 
 // By an operator's own connection, which is there at once.

@@ -89,6 +89,14 @@ TEST(PlantedFaults, AHandOverBeforeTheReplicaHasItIsFound) {
   ExpectFailoverFinds(PlantedFault::kHandOversBeforeReplicas, {.min_replicas = 1});
 }
 
+TEST(PlantedFaults, AnAnsweredWriteUnderATokenThatIsLostIsFound) {
+  FailoverSums sums;
+  ExpectFound(PlantedFault::kGrantsBeforeReplicas, [&](uint64_t seed) {
+    const auto complaint = PlayFailover(seed, {.min_replicas = 1}, sums);
+    if (complaint && complaint->starts_with("c:")) ADD_FAILURE() << *complaint;
+  });
+}
+
 TEST(PlantedFaults, DeadlinesAsUnixTimesAreFound) {
   ExpectOneMasterFinds(
       PlantedFault::kUnixDeadlines,
