@@ -65,9 +65,9 @@ void OutputBuffer::AddBlock(size_t at_least) {
 
 size_t OutputBuffer::Spares::memory() const { return size_ * (sizeof(Block) + kFirstBlockBytes); }
 
-void OutputBuffer::Spares::Clear() {
-  while (first_ != nullptr) std::free(std::exchange(first_, first_->next));
-  size_ = 0;
+void OutputBuffer::Spares::KeepFor(size_t buffers) {
+  most_ = std::min(buffers, kMax);
+  for (; size_ > most_; --size_) std::free(std::exchange(first_, first_->next));
 }
 
 void OutputBuffer::TakeFrom(Spares& spares) {
@@ -82,7 +82,7 @@ void OutputBuffer::TakeFrom(Spares& spares) {
 // An empty buffer has one block at the most.
 void OutputBuffer::GiveTo(Spares& spares) {
   assert(first_ == last_);
-  if (first_->capacity != kFirstBlockBytes || spares.size_ == Spares::kMax) return Clear();
+  if (first_->capacity != kFirstBlockBytes || spares.size_ == spares.most_) return Clear();
   first_->next = std::exchange(spares.first_, first_);
   ++spares.size_;
   first_ = last_ = nullptr;

@@ -40,14 +40,14 @@ class OutputBuffer {
   static constexpr size_t kLargeFirstBlockBytes = 4 * 1024 - 64;
   static constexpr size_t kBlockBytes = 16 * 1024 - 64;
 
-  // Small first blocks that no buffer has. It takes no more than kMax, and outlives no buffer's
-  // use of it.
+  // Small first blocks that no buffer has: one for each of `buffers` at the most, and no more than
+  // kMax. It outlives no buffer's use of it.
   class Spares {
    public:
     Spares() = default;
     Spares(const Spares&) = delete;
-    ~Spares() { Clear(); }
-    void Clear();
+    ~Spares() { KeepFor(0); }
+    void KeepFor(size_t buffers);
     size_t size() const { return size_; }
     size_t memory() const;
     static constexpr size_t kMax = 16;
@@ -56,6 +56,7 @@ class OutputBuffer {
     friend class OutputBuffer;
     Block* first_ = nullptr;
     size_t size_ = 0;
+    size_t most_ = 0;
   };
 
   OutputBuffer() = default;

@@ -59,7 +59,7 @@ Session& Clients::Open(Peer peer) {
   ++CountOf(*session);
   slots_[slot].session = std::move(session);
   by_number_.insert(slot);
-  ++size_;
+  spare_blocks_.KeepFor(++size_);
   ++statistics_.connections;
   return *slots_[slot].session;
 }
@@ -74,7 +74,7 @@ void Clients::Remove(Session& session) {
   ++slots_[slot].generation;
   free_slots_.push_back(slot);
   // A test double has thousands of servers, most of them without a client.
-  if (--size_ == 0) spare_blocks_.Clear();
+  spare_blocks_.KeepFor(--size_);
 }
 
 void Clients::SetKind(Session& session, SessionKind kind) {

@@ -14,6 +14,7 @@ namespace sluice {
 namespace {
 
 constexpr int64_t kSecondMs = 1000;
+constexpr int64_t kLostMax = 10;  // links in a row that are opened again at once
 
 }  // namespace
 
@@ -27,7 +28,7 @@ void MasterLink::Follow(std::string host, int port) {
   port_ = port;
   state_ = LinkState::kConnect;
   down_since_ms_ = now_ms();
-  next_try_ms_ = faults_ = 0;
+  next_try_ms_ = faults_ = lost_ = 0;
   last_fault_.clear();
   Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
   Connect();
@@ -298,11 +299,13 @@ void MasterLink::LinkClosed(Session&) {
       break;
   }
   down_since_ms_ = now_ms();
-  const bool is_lost_again = down_since_ms_ - std::exchange(lost_ms_, down_since_ms_) < kSecondMs;
   Log(LogLevel::kWarning, "Connection with master lost.");
   follower_.LinkLost();
   if (state_ != LinkState::kConnect || host_.empty()) return;
-  if (is_lost_again) {  // a master that closes at once is asked once a second
+  // A second may be more writes than the backlog has. A master that closes again and again is asked
+  // once a second.
+  lost_ = std::min(lost_ + 1, kLostMax);
+  if (lost_ == kLostMax) {
     next_try_ms_ = now_ms() + kSecondMs;
     return;
   }
@@ -333,6 +336,7 @@ void MasterLink::EverySecond() {
       return;
     case LinkState::kConnected:
       faults_ = 0;
+      lost_ = std::max<int64_t>(lost_ - 1, 0);
       last_fault_.clear();
       NoteHalfRequests();
       if (silent_s() * kSecondMs > timeout_ms)
@@ -367,7 +371,6 @@ Session* MasterLink::session() const { return session_ ? on_.clients.Find(*sessi
 void MasterLink::TimeShifted(int64_t ms) {
   since_ms_ += ms;
   down_since_ms_ += ms;
-  lost_ms_ += ms;
   next_try_ms_ += ms;
   kept_awake_ms_ += ms;
 }

@@ -165,7 +165,7 @@ class MasterLink final : private LinkListener {
   int64_t faults_ = 0;      // since a link stood, one after the other
   std::string last_fault_;  // of these, as it was logged
   int64_t down_since_ms_ = 0;
-  int64_t lost_ms_ = INT64_MIN / 2;  // a link that stood
+  int64_t lost_ = 0;  // links that stood, less one for each second in which one stands
 };
 
 }  // namespace sluice

@@ -186,6 +186,7 @@ void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {
 void Replicas::OpenStream(std::string_view kept) {
   stream_.Open(on_.config.settings().repl_backlog_size);
   stream_.backlog()->Append(kept);
+  seen_end_ = stream_.end();
   turns_.Restart(on_.turn_gate.last());
   on_.turn_gate.Add(turns_);
   Log(LogLevel::kNotice, Concat("Replication backlog created, my new replication IDs are '",

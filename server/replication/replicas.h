@@ -267,11 +267,11 @@ class Replicas final : public FollowerTurns {
   ReplicaWitness witness_;
   std::vector<SessionId> replicas_;
   Counts counts_;
-  uint64_t syncs_ = 0;         // images that were asked for
-  int64_t pinged_ms_;          // or since the start
-  int64_t told_time_ms_ = 0;   // the last heartbeat
-  int64_t told_time_end_ = 0;  // and the stream's end behind it
-  int64_t deserted_ms_ = -1;   // since then there is no replica; -1: there is one, or no stream
+  uint64_t syncs_ = 0;        // images that were asked for
+  int64_t pinged_ms_;         // or since the start
+  int64_t told_time_ms_ = 0;  // the last heartbeat
+  int64_t seen_end_ = 0;      // of the stream, in the turn before
+  int64_t deserted_ms_ = -1;  // since then there is no replica; -1: there is one, or no stream
   std::optional<StreamReading> reading_;  // of a stream that is relayed
   int64_t kind_since_ = 0;                // the first byte of that kind that is known to be
   bool is_quiet_ = false;

@@ -109,8 +109,10 @@ void Replicas::FeedAll() {
   if (std::exchange(has_acks_, false)) ForgetWhatAllHave();
   if (std::exchange(wants_acks_, false) && !replicas_.empty()) AskForAcks();
   TakeFromStream();
+  const bool has_grown = stream_.end() != seen_end_;
   SeeSluices();
-  TellTimeIfDue();
+  if (has_grown) TellTimeIfDue();
+  seen_end_ = stream_.end();
   ForEach([this](Session& session, Replica& replica) {
     if (session.close == CloseMode::kNow) return;
     while (Feed(session, replica)) {
@@ -143,24 +145,22 @@ void Replicas::SeeSluices() {
   });
   witness_.See(sluices, any_greeted);
   if (!witness_.HasNews() || !MayGrow()) return;
-  const bool is_time_told = stream_.end() == told_time_end_;
   TellOwnWords([&] { witness_.Tell(sluices); });
-  if (is_time_told) told_time_end_ = stream_.end();  // nobody needs it for that
 }
 
-// Only beside other bytes, and those come at the latest with each PING: at rest the stream gets no
-// longer than Redis's. So whoever is made a replica has no more than those that had all.
+// Only beside bytes of this turn, and those come at the latest with each PING: at rest the stream
+// gets no longer than Redis's, not even a second behind the last of them. So whoever is made a
+// replica has no more than those that had all.
 void Replicas::TellTimeIfDue() {
   constexpr int64_t kApartMs = 1000;
   const int64_t now_ms = on_.clock.now().ms();
-  if (stream_.end() == told_time_end_ || now_ms - told_time_ms_ < kApartMs) return;
+  if (now_ms - told_time_ms_ < kApartMs) return;
   if (!MayGrow() || stream_.is_relayed()) return;
   bool any_sluice = false;
   ForEach([&](const Session&, const Replica& replica) { any_sluice |= replica.is_sluice; });
   if (!any_sluice) return;
   TellOwnWords([this] { stream_.TellTime(); });
   told_time_ms_ = now_ms;
-  told_time_end_ = stream_.end();
 }
 
 // All that was told so far becomes bytes of the backlog, and the files may say so.

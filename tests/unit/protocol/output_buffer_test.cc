@@ -103,6 +103,7 @@ TEST(OutputBuffer, ReservedButNotCommittedIsNotSent) {
 TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
   std::mt19937 random(1);
   OutputBuffer::Spares spares;
+  spares.KeepFor(1);
   for (int history = 0; history < 200; ++history) {
     OutputBuffer out;
     std::string model;
@@ -163,6 +164,7 @@ TEST(OutputBuffer, AgreesWithAStringOverRandomHistories) {
 // that is sent, or was nothing.
 TEST(OutputBuffer, SmallBlocksGoRound) {
   OutputBuffer::Spares spares;
+  spares.KeepFor(2);
   OutputBuffer first, second;
   first.Borrow(spares);
   EXPECT_EQ(first.memory(), 0u) << "there is none";
@@ -194,6 +196,7 @@ TEST(OutputBuffer, SmallBlocksGoRound) {
 TEST(OutputBuffer, FewSmallBlocksAreSpared) {
   constexpr size_t kMost = OutputBuffer::Spares::kMax;
   OutputBuffer::Spares spares;
+  spares.KeepFor(kMost + 1);
   const auto send = [&spares](OutputBuffer& out, size_t bytes) {
     out.Append(std::string(bytes, 'x'));
     out.Consume(out.bytes());
@@ -203,7 +206,12 @@ TEST(OutputBuffer, FewSmallBlocksAreSpared) {
   for (OutputBuffer& out : buffers) out.Append("x");
   for (OutputBuffer& out : buffers) send(out, 1);
   EXPECT_EQ(spares.size(), kMost);
-  spares.Clear();
+  spares.KeepFor(3);
+  EXPECT_EQ(spares.size(), 3u);
+  spares.KeepFor(0);
+  send(buffers[0], 1);
+  EXPECT_EQ(spares.size(), 0u) << "for nobody";
+  spares.KeepFor(2);
   // A large one is freed, and who needs one takes no small one.
   OutputBuffer large;
   send(large, OutputBuffer::kLargeFirstBlockBytes);

@@ -51,6 +51,28 @@ TEST_F(FollowedPair, ACutCostsNoFullSync) {
   EXPECT_EQ(FullSyncsOf(a_), 1u);
 }
 
+// While it waits a second, the backlog may be written over.
+TEST_F(FollowedPair, ALinkThatIsCutIsOpenedAtOnceIfNotForEver) {
+  Follow();
+  const auto opened_when_cut = [&] {
+    link().Cut();
+    b_.Settle();
+    const bool is_opened = network_.opening() > 0;
+    network_.Settle();
+    return is_opened;
+  };
+  int at_once = 0;
+  while (at_once < 100 && opened_when_cut()) ++at_once;
+  EXPECT_EQ(at_once, 9);
+  b_.AdvanceTime(1000);
+  Settle();
+  a_client().Line("SET key value");
+  Settle();
+  EXPECT_EQ(b_client().Line("GET key").ToText(), "\"value\"");
+  for (int second = 0; second < 3; ++second) b_.AdvanceTime(1000);
+  EXPECT_TRUE(opened_when_cut());
+}
+
 TEST_F(FollowedPair, AnswersMayComeInPieces) {
   a_client().Line("SET key value");
   b_client().Line("REPLICAOF a 1");
