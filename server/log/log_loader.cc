@@ -137,6 +137,7 @@ bool LogLoader::OpenNext() {
   rdb_ = std::make_unique<RdbBase>(
       *file_, file_bytes_, on_.settings, on_.keyspace, moment_, player,
       RdbBase::Options{.drops_ended = options_.is_snapshot && !options_.keeps_ended,
+                       .keeps_ended_of_streams = !options_.is_foreign,
                        .merges = options_.merges,
                        .keeps_locks = options_.is_live});
   return true;

@@ -73,7 +73,8 @@ std::string RdbBase::Key(RdbFileKey& key) {
   if (key.value.Ended(context_.now)) return {};
   if (options_.drops_ended && key.deadline.Passed(present_)) {
     ++ended_;
-    return {};
+    if (!options_.keeps_ended_of_streams || !stream_.position()) return {};
+    ++kept_ended_;
   }
   batch_.Add(std::move(key));
   if (batch_.full()) PutKeys();

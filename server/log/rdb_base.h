@@ -6,6 +6,7 @@
 // knows what bytes behind the end are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -41,6 +42,8 @@ class RdbBase final : private RdbFileVisitor {
   };
   struct Options {
     bool drops_ended = false;  // keys whose time is over by now are left out
+    // But not where the file has a place in a stream: as they end, replicas are told.
+    bool keeps_ended_of_streams = false;
     bool merges = false;       // what is there already is replaced, instead of refused
     bool keeps_locks = false;  // locks, and what is remembered of them, are left out
   };
@@ -53,8 +56,8 @@ class RdbBase final : private RdbFileVisitor {
   RdbFileReader::State Step();
   const std::string& error() const { return error_; }
   uint64_t offset() const { return reader_.offset(); }
-  uint64_t keys() const { return keys_; }
-  uint64_t ended() const { return ended_; }  // keys that were left out
+  uint64_t keys() const { return keys_ - std::min(keys_, kept_ended_); }
+  uint64_t ended() const { return ended_; }  // keys whose time was over; left out, or soon to go
   // Where the stream to replicas stood; null: the file does not say.
   std::optional<StreamPosition> stream() const { return stream_.position(); }
   // Sentences that a person should read once the file is loaded: what was left out because only a
@@ -89,6 +92,7 @@ class RdbBase final : private RdbFileVisitor {
   StreamFields stream_;
   uint64_t keys_ = 0;
   uint64_t ended_ = 0;
+  uint64_t kept_ended_ = 0;
   std::map<std::string, uint64_t> unknown_;  // by module type
   std::vector<std::string> mended_;          // of the first keys
   uint64_t mended_keys_ = 0;

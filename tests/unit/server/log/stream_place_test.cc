@@ -106,6 +106,30 @@ TEST(StreamPlace, IsThatOfTheEndAfterACleanStop) {
   EXPECT_GT(disk.files[kFirstIncrement].size(), bytes) << "its headers are no turns";
 }
 
+// Its replicas have these keys, and go on where they were.
+TEST(StreamPlace, KeysThatEndedMeanwhileAreDeletedInTheStream) {
+  const Config config = {{"save", "3600 1"}, {"enable-debug-command", "yes"}};
+  MemoryDisk disk;
+  {
+    TestEngine server(Starting(disk, config));
+    StateOf(server).stream = Position(100);
+    TestClient& client = server.Connect();
+    client.Run({"DEBUG", "SET-ACTIVE-EXPIRE", "0"});
+    client.Run({"SET", "ends", "v", "PX", "10"});
+    client.Run({"SET", "stays", "v"});
+    server.AdvanceTime(100);
+    End(server);
+  }
+  TestEngine again(Starting(disk, config));
+  again.AdvanceTime(100);
+  TestClient& client = again.Connect();
+  EXPECT_EQ(client.Line("DBSIZE").ToText(), ":1");
+  const std::string info = client.Line("INFO persistence").ToText();
+  EXPECT_NE(info.find("rdb_last_load_keys_expired:1"), info.npos);
+  EXPECT_NE(info.find("rdb_last_load_keys_loaded:1"), info.npos);
+  EXPECT_GT(StateOf(again).stream->offset, 100);
+}
+
 TEST(StreamPlace, IsVoidOnceDataHaveGoneOnWithoutIt) {
   MemoryDisk disk;
   {
