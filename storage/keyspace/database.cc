@@ -448,7 +448,8 @@ void Database::AssignInPlace(Entry& entry, std::string_view text) {
 
 Entry& Database::Overwrite(Entry& entry, const EntryPayload& payload, bool is_volatile,
                            bool is_absolute) {
-  timed_values_ = timed_values_ + payload.may_end - entry.has(Entry::kMayEnd);
+  if (payload.may_end != entry.has(Entry::kMayEnd)) [[unlikely]]
+    timed_values_ += payload.may_end ? 1 : -1;
   if (!entry.outside() && payload.form != Form::kOutside &&
       entry.HasLayout(is_volatile, is_absolute, payload.bytes.size())) [[likely]] {
     entry.Store(payload);
