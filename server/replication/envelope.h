@@ -7,11 +7,10 @@
 //   PING "SLUICE1 A"                              the deadline in the next command is absolute
 //   PING "SLUICE1 H <engine ms>"                  heartbeat: the writer's time, once a second while
 //                                                 the stream gets longer, and with each PING
-//   PING "SLUICE1 M <mark> <horizon ms>[ <run>]"  reserved ahead for locks: all tokens are below
-//   the
-//                                                 mark, and every lease ends within so many ms; who
-//                                                 follows the server with that run id itself has
-//                                                 every grant before that is answered
+//   PING "SLUICE1 M <mark> <horizon ms>[ <run>]"  reserved ahead for locks: the mark is above all
+//                                                 tokens, every lease ends within so many ms; a
+//                                                 follower of the server with that run id itself
+//                                                 has every grant before that is answered
 //
 // Deadlines in the stream are those of engine time, written as Unix times by the clock of C, as
 // relative ones are the rule; A marks the others. An unknown letter is skipped: later writers may

@@ -12,7 +12,7 @@
 //   OBO   → b a, and the target begins with these     BULK  → a b
 //
 // The log and redis-servers that follow are told in words that Redis 7.0 has: LMOVE for one
-// element; else a pop and a push or, where the list stays the same, what becomes of it in place.
+// element, else pops and pushes.
 
 #include <algorithm>
 #include <optional>
@@ -97,29 +97,34 @@ void RecordPop(CommandCall& call, std::string_view key, ListEnd from, size_t cou
   call.ReplaceWith({PopWord(from), key, Int64Text(static_cast<int64_t>(count))});
 }
 
-// The elements of the block stay at their end of the list, with OBO in another order.
-void RecordInPlace(CommandCall& call, const BlockMove& move,
-                   const std::vector<std::string>& block) {
-  if (move.in_bulk) return call.NoEffect();
-  const auto size = static_cast<int64_t>(block.size());
-  for (int64_t i = 0; i < size; ++i) {
-    const int64_t at = move.ends.to == ListEnd::kFront ? i : i - size;
-    call.ReplaceWith({"LSET", call.args[1], Int64Text(at), block[static_cast<size_t>(i)]});
+// The list is never empty in between, or it would lose its deadline: the push comes first. A block
+// that stays at its end is popped first, or goes to the other end if it is the whole list.
+void RecordWithinList(CommandCall& call, const BlockMove& move,
+                      const std::vector<std::string>& block, bool is_whole) {
+  const std::string_view list = call.args[1];
+  const auto [from, to] = move.ends;
+  if (from == to && move.in_bulk) return call.NoEffect();
+  if (from == to && !is_whole) {
+    RecordPop(call, list, from, block.size());
+    return RecordPushes(call, list, to, InOrderOfPushes(block, to));
   }
+  const ListEnd end = from == ListEnd::kFront ? ListEnd::kBack : ListEnd::kFront;
+  RecordPushes(call, list, end, InOrderOfPushes(block, end));
+  RecordPop(call, list, from, block.size());
 }
 
-// On one list the push comes first: a list that is empty in between would lose its deadline.
-void RecordMove(CommandCall& call, const BlockMove& move, const std::vector<std::string>& block) {
+// `is_whole`: the source had no more elements than these.
+void RecordMove(CommandCall& call, const BlockMove& move, const std::vector<std::string>& block,
+                bool is_whole) {
   if (!call.wants_effects()) return;
   const std::string_view source = call.args[1];
   const std::string_view target = call.args[2];
   const auto [from, to] = move.ends;
   if (block.size() == 1)
     return call.ReplaceWith({"LMOVE", source, target, EndWord(from), EndWord(to)});
-  if (source == target && from == to) return RecordInPlace(call, move, block);
-  if (source != target) RecordPop(call, source, from, block.size());
+  if (source == target) return RecordWithinList(call, move, block, is_whole);
+  RecordPop(call, source, from, block.size());
   RecordPushes(call, target, to, InOrderOfPushes(block, to));
-  if (source == target) RecordPop(call, source, from, block.size());
 }
 
 // --- moving
@@ -147,6 +152,7 @@ Moved MoveBlock(CommandCall& call, const BlockMove& move) {
   const Typed<List> from = LookUpTyped<List>(call, source);
   if (from.refused) return Moved::kRefused;
   if (!from || from->size() < move.needs()) return Moved::kNothing;
+  const bool is_whole = move.count >= from->size();
   const std::vector<std::string> block = BlockOf(*from, move, std::min(move.count, from->size()));
   if (source.bytes == target.bytes) {
     TurnList(call, source, from, move.ends, block);
@@ -157,7 +163,7 @@ Moved MoveBlock(CommandCall& call, const BlockMove& move) {
     // The source is found anew behind it: the push may have moved its entry.
     Drop(call, source, {call.db.Find(source, call.now)}, move.ends.from, block.size());
   }
-  RecordMove(call, move, block);
+  RecordMove(call, move, block, is_whole);
   ReplyBlock(call.reply, block);
   return Moved::kYes;
 }
