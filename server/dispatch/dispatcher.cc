@@ -100,7 +100,10 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Dispatcher::RunHere(Session& session,
   }
   command.spec->run(call);
   AssertTold(command, on_.effects.audit().End(on_.keyspace.changes()));
-  on_.effects.Finish(db, on_.keyspace.changes() != changes, request.args);
+  // One that only reads, or none of both, may have ended others' waits (CLIENT KILL, REPLICAOF):
+  // what that has changed is told by the locks, and its own words say nothing of it.
+  const bool is_effect = command.spec->flags & (kWrite | kMayReplicate);
+  on_.effects.Finish(db, is_effect && on_.keyspace.changes() != changes, request.args);
 
   CommandStatistics& own = on_.counts.Of(command.number);
   if (!call.woken) [[likely]] {

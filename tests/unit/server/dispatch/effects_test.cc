@@ -14,6 +14,7 @@ namespace sluice {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 using EffectLines = std::vector<std::string>;
@@ -170,6 +171,28 @@ TEST_F(CommandEffects, OfATransactionEachHearsItsOwn) {
   for (const char* const line : {"MULTI", "PUBLISH c m", "SET k v", "EXEC"}) Line(line);
   EXPECT_THAT(log_.Take(), ElementsAre("0 SET k v"));
   EXPECT_THAT(stream_.Take(), ElementsAre("{", "0 PUBLISH c m", "0 SET k v", "}"));
+}
+
+// Who stands behind one that goes gets the lock at once: that is told, and not who has sent him
+// away.
+TEST_F(CommandEffects, AClientThatIsSentAwayLetsOthersHaveTheLock) {
+  for (const char* const way : {"CLIENT KILL ID ", "CLIENT UNBLOCK "}) {
+    TestClient& writer = Connect();
+    TestClient& reader = Connect();
+    const std::string id = writer.Run({"CLIENT", "ID"}).ToText().substr(1);
+    Line("LOCK.ACQUIRE job one LEASE 9000 SHARED");
+    writer.Send({"LOCK.ACQUIRE", "job", "two", "LEASE", "9000", "WAIT", "9000"});
+    reader.Send({"LOCK.ACQUIRE", "job", "three", "LEASE", "9000", "SHARED", "WAIT", "9000"});
+    server().Settle();
+    log_.Take();
+    stream_.Take();
+    EXPECT_EQ(Line(way + id).ToText(), ":1");
+    server().Settle();
+    EXPECT_TRUE(reader.has_received());
+    EXPECT_THAT(log_.Take(), ElementsAre(HasSubstr("LOCK.RESTORE job"))) << way;
+    EXPECT_THAT(stream_.Take(), ElementsAre(HasSubstr("LOCK.RESTORE job"))) << way;
+    Line("LOCK.BREAK job");
+  }
 }
 
 TEST_F(CommandEffects, AScriptsMessagesAreInItsGroup) {
