@@ -3,6 +3,7 @@
 #include "server/locks/replica_waits.h"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 
 #include "protocol/text/concat.h"
@@ -23,8 +24,6 @@ constexpr std::string_view kLostMeanwhile =
 }  // namespace
 
 std::string ReplicaWaits::WhyTooMany(uint32_t replicas) const {
-  if (replicas == 0) [[likely]]
-    return {};
   const size_t there = on_.followers.Sluices();
   if (replicas <= there) return {};
   return Concat("NOREPLICAS REPLICAS asks for ", replicas, ", and ", there,
@@ -106,11 +105,11 @@ void ReplicaWaits::SettleLines() {
   }
 }
 
-// The lease has run on meanwhile.
+// The lease has run on meanwhile. A client that goes has its wait cancelled before.
 void ReplicaWaits::Finish(Waits::iterator wait) {
   Wait done = Take(wait);
   Session* const session = on_.clients.Find(done.session);
-  if (!session) return;
+  assert(session);
   Grant& grant = done.grant;
   const bool is_held = Refresh(grant);
   on_.blocked_clients.Finish(*session, [&](ReplySink& reply) {
@@ -122,6 +121,8 @@ void ReplicaWaits::Finish(Waits::iterator wait) {
       ReplyGrant(reply, grant.grants.front(), grant.waited_ms);
     }
   });
+  // What is left of several goes in the next turn: this one has its number.
+  if (!is_held) Note(std::move(done));
 }
 
 // The rest of each lease, now. False: one of the locks is not held by this grant any more.
@@ -139,11 +140,14 @@ bool ReplicaWaits::Refresh(Grant& grant) const {
 void ReplicaWaits::WaitCancelled(uint64_t wait_id, WaitEnd) {
   const auto wait = waits_.find(places_.at(wait_id));
   why_late_ = HadIt(on_.followers.SluicesWith(wait->first.turn), Asked(wait->first.sluices));
-  Wait taken = Take(wait);
-  if (!taken.adds_hold || LeaveToAnother(taken)) return;
-  noted_.push_back(std::move(taken));
+  if (Note(Take(wait))) on_.noted();
+}
+
+bool ReplicaWaits::Note(Wait wait) {
+  if (!wait.adds_hold || LeaveToAnother(wait)) return false;
+  noted_.push_back(std::move(wait));
   on_.flags.Raise(SlowPathFlags::kServe);
-  on_.noted();
+  return true;
 }
 
 // The same request was asked again (ID), because this answer seemed lost: it has no hold of its own

@@ -11,7 +11,7 @@
 // A grant is taken back as a holder is broken: its token is worth nothing on any server, and the
 // lock goes to the next. Whatever else has ended it meanwhile (its lease, DEL, FLUSHALL,
 // LOCK.BREAK) ends the wait with NOREPLICAS as well, when the replicas have its turn or its time is
-// over.
+// over; of several locks the others are taken back.
 //
 // Waits for equally many Sluices stand in one line, by their turns, so what has been reached stands
 // in front. Beginning and ending a wait is O(log waits); looking whether any is over costs what
@@ -55,7 +55,7 @@ class ReplicaWaits final : public WaitOwner {
     HeldLocks& held;
     Locks& locks;
     Handler answer_late;          // what why_late() says
-    std::function<void()> noted;  // called when a wait has been noted as over
+    std::function<void()> noted;  // called when a wait has been noted as over within a turn
   };
   explicit ReplicaWaits(Uses uses) : on_(std::move(uses)) {}
 
@@ -120,6 +120,8 @@ class ReplicaWaits final : public WaitOwner {
   void Finish(Waits::iterator wait);
   bool Refresh(Grant& grant) const;
   Wait Take(Waits::iterator wait);
+  // That it is to be taken back, unless that is left to another.
+  bool Note(Wait wait);
   bool LeaveToAnother(const Wait& wait);
   static int64_t TokenOf(const Grant& grant) { return grant.grants.front().token; }
   static size_t BytesOf(const Wait& wait);

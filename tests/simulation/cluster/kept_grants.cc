@@ -35,6 +35,7 @@ struct KeptRequest {
   std::vector<std::string> keys;
   std::string owner;
   int64_t replicas = 0;
+  bool has_id = false;
 };
 
 // The clients of a world share this.
@@ -45,18 +46,23 @@ struct KeptWorld {
   KeptSums& sums;
 };
 
-// The token of a lock there, as its holder's; 0: it is not held by him. A client would have to wait
-// for the answer.
-int64_t TokenAt(Machine& machine, const std::string& key, const std::string& owner) {
+// This owner of a lock there, until the next turn; null: he does not hold it. A client would have
+// to wait for the answer.
+const LockHolder* HolderAt(Machine& machine, const std::string& key, const std::string& owner) {
   Keyspace& keyspace = machine.engine().engine().keyspace();
-  int64_t token = 0;
-  if (!keyspace.made(0)) return token;
+  const LockHolder* found = nullptr;
+  if (!keyspace.made(0)) return found;
   keyspace.db(0).ForEach([&](const Entry& entry) {
     if (entry.key() != key || entry.type() != ValueType::kLock) return;
     for (const LockHolder& holder : static_cast<const Lock&>(entry.value()).holders())
-      if (holder.owner == owner) token = holder.token;
+      if (holder.owner == owner) found = &holder;
   });
-  return token;
+  return found;
+}
+
+bool HasToken(Machine& machine, const std::string& key, const std::string& owner, int64_t token) {
+  const LockHolder* const holder = HolderAt(machine, key, owner);
+  return holder && holder->token == token;
 }
 
 class AskingClient final : public Client {
@@ -66,7 +72,7 @@ class AskingClient final : public Client {
 
  private:
   void Act() override {
-    switch (world_.Pick(0, 9)) {
+    switch (world_.Pick(0, 12)) {
       case 0:
         return Say({"LOCK.BREAK", OneLock()});
       case 1:
@@ -77,6 +83,11 @@ class AskingClient final : public Client {
       case 4:
         return last_ ? Release() : Acquire(New());
       case 5:
+      case 6:
+        return last_ ? Renew() : Acquire(New());
+      case 7:
+        return last_ ? Write() : Acquire(New());
+      case 8:
         return Acquire(kept_.last ? *kept_.last : New());
       default:
         return Acquire(New());
@@ -108,6 +119,7 @@ class AskingClient final : public Client {
       add({"REPLICAS", std::to_string(request.replicas), std::to_string(world_.Pick(1, 1000))});
     if (!world_.OneIn(3)) return request;
     add({"ID", "id" + number});
+    request.has_id = true;
     kept_.last = request;
     return request;
   }
@@ -115,12 +127,23 @@ class AskingClient final : public Client {
   // Some have little patience, and hang up while the grant waits.
   void Acquire(const KeptRequest& request) {
     last_ = request;
+    token_ = 0;
     Ask(request.words, world_.OneIn(3) ? 20 * kMs : 3 * kSecond,
         [this, request](const auto& reply, const Span&) {
           if (!reply) return;
-          if (reply->text.starts_with("NOREPLICAS")) ++kept_.sums.refused;
+          if (reply->text.starts_with("NOREPLICAS")) Refused(request);
           if (reply->kind == Reply::Kind::kArray) Granted(request, *reply);
         });
+  }
+
+  // Answers that tell of a grant, and wait for the replicas at the gate.
+  void Renew() {
+    Ask({"LOCK.RENEW", last_->keys.front(), last_->owner, "LEASE", "500"},
+        world_.OneIn(3) ? 20 * kMs : 2 * kSecond, [](const auto&, const Span&) {});
+  }
+  void Write() {
+    Ask({"FENCED", last_->keys.front(), std::to_string(token_), "INCR", "written"},
+        world_.OneIn(3) ? 20 * kMs : 2 * kSecond, [](const auto&, const Span&) {});
   }
 
   void Release() {
@@ -131,14 +154,26 @@ class AskingClient final : public Client {
     Say(words);
   }
 
+  // Nothing is held for a request that was refused. What others have repeated may be, and a pause
+  // keeps leases from ending.
+  void Refused(const KeptRequest& request) {
+    ++kept_.sums.refused;
+    for (const std::string& key : request.keys) {
+      const LockHolder* const holder = HolderAt(kept_.master, key, request.owner);
+      const bool is_over = !holder || holder->EndsAtMs() <= kept_.master.engine().now().ms();
+      EXPECT_TRUE(is_over || request.has_id) << key << " is held by " << request.owner;
+    }
+  }
+
   // A replica that was told of the grant has it as long as the master has.
   void Granted(const KeptRequest& request, const Reply& reply) {
     ++kept_.sums.grants;
+    token_ = reply.elements.at(0).integer;
     for (size_t i = 0; i < request.keys.size() && request.replicas > 0; ++i) {
       const int64_t token = reply.elements.at(i).integer;
-      if (TokenAt(kept_.master, request.keys[i], request.owner) != token) continue;
+      if (!HasToken(kept_.master, request.keys[i], request.owner, token)) continue;
       const auto have = std::ranges::count_if(kept_.replicas, [&](Machine* replica) {
-        return TokenAt(*replica, request.keys[i], request.owner) == token;
+        return HasToken(*replica, request.keys[i], request.owner, token);
       });
       EXPECT_GE(have, request.replicas) << "have token " << token << " of " << request.keys[i];
       ++kept_.sums.kept;
@@ -147,6 +182,7 @@ class AskingClient final : public Client {
 
   KeptWorld& kept_;
   std::optional<KeptRequest> last_;
+  int64_t token_ = 0;  // that was granted last
 };
 
 // From time to time, under those who wait.
@@ -155,6 +191,8 @@ void ChangeOption(World& world, Machine& master) {
     if (world.clients_rest()) return;
     master.Order({"CONFIG", "SET", "lock-min-replicas", std::to_string(world.Pick(0, 2)),
                   "lock-replicas-timeout", std::to_string(world.Pick(20, 1000))});
+    if (world.OneIn(4))
+      master.Order({"CLIENT", "PAUSE", std::to_string(world.Pick(1, 500)), "WRITE"});
     ChangeOption(world, master);
   });
 }

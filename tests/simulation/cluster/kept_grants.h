@@ -1,8 +1,8 @@
 // A play of grants that wait for replicas: a master, and two Sluices that follow it. Clients ask
-// for one lock or several, for as many replicas as they like (REPLICAS), and repeat each other's
-// requests (ID); locks are broken, and the option for all (lock-min-replicas) is changed under
-// those who wait. Whoever is told of a grant for which so many replicas were asked: so many have
-// it.
+// for one lock or several, for as many replicas as they like (REPLICAS), repeat each other's
+// requests (ID), renew, and write under their tokens; locks are broken, writes are paused, and the
+// option for all (lock-min-replicas) is changed under those who wait. Whoever is told of a grant
+// for which so many replicas were asked: so many have it. For whom was refused nothing is held.
 #pragma once
 
 #include <cstdint>

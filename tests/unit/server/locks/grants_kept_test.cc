@@ -276,6 +276,17 @@ TEST_F(GrantsKeptTest, WhatEndsTheGrantMeanwhileIsTold) {
   EXPECT_THAT(Text("LOCK.INFO job"), HasSubstr("bob")) << "another's grant stays";
 }
 
+TEST_F(GrantsKeptTest, WhereOneOfSeveralLocksIsLostTheOthersAreTakenBack) {
+  TestClient& replica = Sluice();
+  EXPECT_EQ(Ask(alice_, "LOCK.MACQUIRE 2 a b alice LEASE 30000 REPLICAS 1 900"), "");
+  EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE b bob LEASE 30000 WAIT 60000"), "");
+  EXPECT_EQ(Text("LOCK.BREAK a"), ":1");
+  AcknowledgeAll(replica);
+  EXPECT_EQ(Answer(alice_), "-NOREPLICAS the lock was lost before enough replicas had the grant");
+  EXPECT_THAT(Answer(bob_), HasSubstr(", :1, "));
+  EXPECT_EQ(Text("LOCK.INFO a"), "[]");
+}
+
 TEST_F(GrantsKeptTest, AClientThatGoesLeavesNoGrantBehind) {
   TestClient& replica = Sluice();
   EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
