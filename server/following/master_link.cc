@@ -2,6 +2,7 @@
 #include "server/following/master_link.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -45,7 +46,7 @@ void MasterLink::Stop() {
 // --- opening
 
 void MasterLink::Connect() {
-  if (!follower_.MayConnect() || now_ms() < next_try_ms_) return;
+  if (!follower_.MayConnect()) return;
   const Fault fault = on_.links.Open(LinkTargetOf(on_.config.settings(), host_, port_,
                                                   on_.config.settings().repl_timeout * kSecondMs),
                                      *this);
@@ -181,8 +182,8 @@ void MasterLink::BeginTransfer() {
 }
 
 size_t MasterLink::TakeImage(std::string_view bytes) {
+  if (!file_->has_room()) return 0;
   const bool was_head = reader_.state() == ImageReader::State::kHead;
-  if (!file_->has_room() && !was_head) return 0;
   const size_t taken = reader_.Take(bytes, file_->waiting());
   switch (reader_.state()) {
     case ImageReader::State::kFault:
@@ -227,7 +228,7 @@ void MasterLink::ImageProgressed() {
     file_.reset();
     return follower_.TakeImage(path, agreement_);
   }
-  if (Session* const link = session()) on_.links.ReadOn(*link);
+  on_.links.ReadOn(standing());
 }
 
 void MasterLink::Loaded(bool is_whole) {
@@ -235,7 +236,7 @@ void MasterLink::Loaded(bool is_whole) {
   if (!is_whole) return Drop({});
   state_ = LinkState::kConnected;
   since_ms_ = now_ms();
-  if (Session* const link = session()) on_.links.Parse(*link);
+  on_.links.Parse(standing());
 }
 
 // --- the stream
@@ -301,7 +302,6 @@ void MasterLink::LinkClosed(Session&) {
   down_since_ms_ = now_ms();
   Log(LogLevel::kWarning, "Connection with master lost.");
   follower_.LinkLost();
-  if (state_ != LinkState::kConnect || host_.empty()) return;
   // A second may be more writes than the backlog has. A master that closes again and again is asked
   // once a second.
   lost_ = std::min(lost_ + 1, kLostMax);
@@ -347,9 +347,9 @@ void MasterLink::EverySecond() {
 
 // A long request that has not come whole is no silence.
 void MasterLink::NoteHalfRequests() {
-  const Session* const link = session();
-  if (!link || link->bytes_in == heard_bytes_) return;
-  heard_bytes_ = link->bytes_in;
+  const uint64_t bytes = standing().bytes_in;
+  if (bytes == heard_bytes_) return;
+  heard_bytes_ = bytes;
   Heard();
 }
 
@@ -367,6 +367,12 @@ void MasterLink::Say(std::string_view bytes) {
 }
 
 Session* MasterLink::session() const { return session_ ? on_.clients.Find(*session_) : nullptr; }
+
+Session& MasterLink::standing() const {
+  Session* const link = session();
+  assert(link);
+  return *link;
+}
 
 void MasterLink::TimeShifted(int64_t ms) {
   since_ms_ += ms;

@@ -59,7 +59,8 @@ class LinkFollower {
   virtual void GoOn(const Agreement& agreement) = 0;
   // The image is in the file, which is the follower's from here on. It calls Loaded.
   virtual void TakeImage(const std::string& path, const Agreement& agreement) = 0;
-  // The link is lost, while it was being loaded or connected, too.
+  // The link is lost, while it was being loaded or connected, too. Whom it follows stays: the same
+  // server is called again.
   virtual void LinkLost() = 0;
   // PSYNC … FAILOVER has made the other one a master; or why not.
   virtual void TakeOverEnded(std::string_view refusal) = 0;
@@ -126,6 +127,8 @@ class MasterLink final : private LinkListener {
   void LinkClosed(Session& session) override;
 
   void Connect();
+  // The session of a link that stands. Requires: there is one, as in each state behind kConnecting.
+  Session& standing() const;
   Introduction Introduce() const;
   size_t TakeWhole(Session& session, std::string_view bytes, size_t before);
   bool IsAnswerAwaited() const;
