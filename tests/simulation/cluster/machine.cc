@@ -14,6 +14,7 @@ namespace {
 constexpr char kBootIdFile[] = "/proc/sys/kernel/random/boot_id";
 constexpr int64_t kTurnAtOnce = 20;     // what a turn takes, when another one follows
 constexpr int64_t kBacklogAgain = kMs;  // for what a session did not take
+constexpr size_t kToldBytesMax = 40;    // of a word
 
 }  // namespace
 
@@ -126,7 +127,7 @@ void Machine::Start() {
   options.uptime_ms = local_us() / 1000;
   process_ = std::make_unique<Process>(options);
   process_->engine.set_network(this);
-  process_->engine.set_aside_waits(true);
+  process_->engine.set_aside_waits(options_.waits_for_asides);
   is_paused_ = false;
   time_.Tell(Concat(name(), " starts"));
   const std::string& fault = process_->engine.start_fault();
@@ -190,13 +191,18 @@ void Machine::StepWall(int64_t ms) {
   if (process_) process_->engine.clock().StepWall(ms);
 }
 
-void Machine::Order(const std::vector<std::string>& words) {
+void Machine::Order(const std::vector<std::string>& words) { OrderAll({words}); }
+
+void Machine::OrderAll(const std::vector<std::vector<std::string>>& requests) {
   if (!process_ || is_paused_) return;
-  std::string line = name() + ":";
-  for (const std::string& word : words) line += " " + word;
-  time_.Tell(line);
   PassTime();
-  process_->engine.Connect().Send(words);
+  TestClient& operator_client = process_->engine.Connect();
+  for (const std::vector<std::string>& words : requests) {
+    std::string line = name() + ":";
+    for (const std::string& word : words) line += " " + word.substr(0, kToldBytesMax);
+    time_.Tell(line);
+    operator_client.Send(words);
+  }
   PlanTurn(time_.now());
 }
 

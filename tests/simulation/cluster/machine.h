@@ -32,6 +32,7 @@ class Machine final : public Callee, private EngineNetwork {
     std::vector<std::pair<std::string, std::string>> config;
     int64_t unix_ms = 1'700'000'000'000;  // its wall clock at its boot
     double rate = 1;                      // of its steady clock against true time
+    bool waits_for_asides = true;         // no: jobs aside are run at once, and its turns wait
   };
   // Time, network and names must outlive it.
   Machine(Timeline& time, Network& network, CalleeNames& names, Options options);
@@ -68,6 +69,8 @@ class Machine final : public Callee, private EngineNetwork {
   // By an operator's own connection, which is there at once. Nothing if it is down or stands
   // still.
   void Order(const std::vector<std::string>& words);
+  // One after the other on one connection, as a MULTI wants it.
+  void OrderAll(const std::vector<std::vector<std::string>>& requests);
 
   // --- Callee
   Site site() const override { return options_.site; }
