@@ -4,6 +4,7 @@ import gc
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 
@@ -143,6 +144,27 @@ def test_waiting(db):
     assert not cancelled.ready()
     assert db.execute("RPUSH", "list", "x") == 1
     assert db.start("BLPOP", "list", 0).result() == [b"list", b"x"]
+
+
+@needs_library
+def test_what_is_forgotten_ends_at_once(db):
+    """Without the collector, which comes whenever it likes; and what waits keeps its client."""
+    gc.disable()
+    try:
+        client = db.connect()
+        client.execute("LOCK.ACQUIRE", "leader", "me", "SESSION")
+        assert db.execute("EXISTS", "leader") == 1
+        del client
+        assert db.execute("EXISTS", "leader") == 0
+        waiting = db.connect().start("BLPOP", "k", 2.5)
+        gc.collect()
+        assert not waiting.ready()
+        db.execute("RPUSH", "k", "v")
+        assert waiting.result() == [b"k", b"v"]
+        forgotten = weakref.ref(sluice.Database())
+        assert forgotten() is None
+    finally:
+        gc.enable()
 
 
 @needs_library

@@ -78,12 +78,12 @@ class Handle:
 
 
 class Ticket:
-    """A command that may wait. Forgetting the object ends the wait."""
+    """A command that may wait. Forgetting the object ends the wait. Its client lives as long as it does."""
 
-    def __init__(self, handle: Handle, pointer: Optional[int]) -> None:
+    def __init__(self, handle: Handle, asked_by: "Commands", pointer: Optional[int]) -> None:
         if not pointer:
             raise MemoryError
-        self._handle, self._pointer = handle, pointer
+        self._handle, self._asked_by, self._pointer = handle, asked_by, pointer
         self._result: Any = None
         self._taken = False
         self._end = weakref.finalize(self, _free, handle, handle.lib.sluice_ticket_free, pointer)
@@ -126,7 +126,10 @@ class Commands:
     _run: Any
     _start: Any
     _next_push: Any
-    _pointer: Callable[[], int]
+
+    def _pointer(self) -> int:
+        """What the library knows it by. Raises DatabaseError when it is closed."""
+        raise NotImplementedError
 
     def execute(self, *words: Word) -> Reply:
         """The reply to one command: None, int, float, bytes (also "OK"), list, dict or set. It never waits: a command
@@ -140,7 +143,7 @@ class Commands:
     def start(self, *words: Word) -> Ticket:
         """The same for a command that may wait (BLPOP, LOCK.ACQUIRE ... WAIT)."""
         with self._handle.guard:
-            return Ticket(self._handle, self._start(self._pointer(), *library.arrays(encode(words))))
+            return Ticket(self._handle, self, self._start(self._pointer(), *library.arrays(encode(words))))
 
     def next_push(self) -> Optional[List[Reply]]:
         """The oldest message or event that was not taken; None if there is none."""
@@ -161,10 +164,9 @@ class Client(Commands):
         self._handle, self._value = handle, pointer
         self._run, self._start, self._next_push = (lib.sluice_client_run, lib.sluice_client_start,
                                                    lib.sluice_client_next_push)
-        self._pointer = self._opened
         self._end = weakref.finalize(self, _free, handle, lib.sluice_client_free, pointer)
 
-    def _opened(self) -> int:
+    def _pointer(self) -> int:
         self._handle.opened()
         if not self._end.alive:
             raise DatabaseError("the client is closed")
@@ -259,9 +261,16 @@ class Database(Commands):
             named["seed"] = seed
         self._handle = Handle(lib, _open(lib, named))
         self._run, self._start, self._next_push = lib.sluice_run, lib.sluice_start, lib.sluice_next_push
-        self._pointer = self._handle.opened
         self._end = weakref.finalize(self, _close, self._handle)
-        self.clock = DatabaseClock(self, time == "manual")
+        self._manual = time == "manual"
+
+    def _pointer(self) -> int:
+        return self._handle.opened()
+
+    @property
+    def clock(self) -> DatabaseClock:
+        """Its time."""
+        return DatabaseClock(self, self._manual)
 
     def take(self, key: str, algorithm: str, max: int, period: float, *, burst: int = 0, cost: int = 1) -> Verdict:
         """LIMIT.TAKE: `max` a `period` of seconds."""
