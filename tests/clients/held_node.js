@@ -25,8 +25,10 @@ function overIoredis() {
     connectTimeout: 500, commandTimeout: 2000 });
 }
 
+// Version 5 that asks Sentinels waits for ever for a master that dies before the Sentinels notice, unless it is to give up.
 function overNodeRedis() {
-  const socket = { connectTimeout: 500 };
+  const reconnectStrategy = (retries) => retries < 3 && 50;
+  const socket = { connectTimeout: 500, ...(kind === "sentinel" && { reconnectStrategy }) };
   const commandOptions = { timeout: 2000 };
   if (kind === "cluster") {
     return module_.createCluster({ rootNodes: nodes.map((one) => ({ socket: one })), defaults: { socket, commandOptions } });

@@ -33,10 +33,12 @@ async function ioredis(module) {
   };
 }
 
+// Version 5 waits for ever for a master that dies before the Sentinels notice, unless it is to give up.
 async function nodeRedis(module) {
+  const reconnectStrategy = (retries) => retries < 3 && 50;
   const client = require(module).createSentinel({
     name: GROUP, sentinelRootNodes: nodes, scanInterval: 100,
-    nodeClientOptions: { socket: { connectTimeout: 500 }, commandOptions: { timeout: 2000 } },
+    nodeClientOptions: { socket: { connectTimeout: 500, reconnectStrategy }, commandOptions: { timeout: 2000 } },
   });
   client.on("error", () => {});
   await client.connect();

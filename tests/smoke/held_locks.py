@@ -58,7 +58,10 @@ class Holder:
         self.lines.put(None)
 
     def next_line(self):
-        line = self.lines.get(timeout=PATIENCE)
+        try:
+            line = self.lines.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise AssertionError(f"it says nothing more, and said {self.said[-5:]}") from None
         if line is None and self.process.wait() == SKIPPED:
             raise Skipped(self.said[-1])
         assert line is not None, f"it has ended, and said {self.said}"
