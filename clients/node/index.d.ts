@@ -48,7 +48,7 @@ export declare class Lock {
   readonly signal: AbortSignal;
   /** Whether it may be relied on at this moment. */
   readonly held: boolean;
-  /** How long it may be relied on without a renewal. */
+  /** How long it may be relied on without a renewal; 0 when it is not held. */
   readonly remainingMs: number;
   /** Throws LockLostError unless it is held. */
   assertHeld(): void;

@@ -71,10 +71,10 @@ class Lock {
   get signal() { return this.#abort.signal; }
 
   /** Whether it may be relied on at this moment. */
-  get held() { return !this.signal.aborted && !this.#releasing && this.remainingMs > 0; }
+  get held() { return this.remainingMs > 0; }
 
-  /** How long it may still be relied on without a renewal. */
-  get remainingMs() { return this.#deadline.leftMs; }
+  /** How long it may still be relied on without a renewal; 0 when it is not held. */
+  get remainingMs() { return this.signal.aborted || this.#releasing ? 0 : this.#deadline.leftMs; }
 
   /** Throws unless it is held: before each step that must not be done without the lock. */
   assertHeld() {
@@ -110,14 +110,14 @@ class Lock {
   #extend(begun, leaseMs) {
     this.#stop();
     this.#deadline = begun.plus(leaseMs - this.#options.marginMs);
-    if (this.remainingMs === 0) return this.#lose("EXPIRED");
+    if (this.#deadline.leftMs === 0) return this.#lose("EXPIRED");
     this.#watch();
     const { renewEveryMs } = this.#options;
     if (renewEveryMs) this.#renewal = later(() => this.#tick(), begun.plus(renewEveryMs).leftMs);
   }
 
   #watch() {
-    this.#expiry = later(() => (this.remainingMs > 0 ? this.#watch() : this.#lose("EXPIRED")), this.remainingMs);
+    this.#expiry = later(() => (this.#deadline.leftMs > 0 ? this.#watch() : this.#lose("EXPIRED")), this.#deadline.leftMs);
   }
 
   /** A renewal that cannot be sent is tried again soon; the timer of the expiry runs meanwhile. */
@@ -159,7 +159,7 @@ class Lock {
   }
 
   async #release() {
-    const lost = this.signal.aborted || this.remainingMs === 0;
+    const lost = this.signal.aborted || this.#deadline.leftMs === 0;
     this.#stop();
     try {
       countOf("LOCK.RELEASE", await this.#client.send("LOCK.RELEASE", this.key, this.owner,

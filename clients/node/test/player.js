@@ -150,6 +150,7 @@ class Player {
       renew: () => lock.renew(),
       fenced: () => lock.fenced(...step.words),
       held: async () => lock.held,
+      remaining: async () => lock.remainingMs,
       lost: async () => lock.signal.aborted,
       assert_held: async () => lock.assertHeld(),
       take: () => limits.take(key, step.limit, options),

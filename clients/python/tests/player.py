@@ -214,8 +214,8 @@ class Player:
         return self._run(getattr(self._limits, call)(*arguments, **options))
 
     def _of_lock(self, lock, call, step):
-        if call == "held":
-            return lock.held
+        if call in ("held", "remaining"):
+            return getattr(lock, call)
         if call == "lost":
             return lock.lost.is_set()
         if call == "assert_held":

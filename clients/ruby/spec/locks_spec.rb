@@ -144,6 +144,17 @@ RSpec.describe Sluice::LockClient do
     expect(lock.release).to be(true)
   end
 
+  it "renews what threads of a fork take at once" do
+    locks.acquire("door")
+    url = sluice.url
+    status = in_child do
+      mine = Array.new(8) { |n| Thread.new { locks.acquire("desk:#{n}", lease: 60, renew_every: 0.005) } }.map(&:value)
+      looking = Redis.new(url: url)
+      mine.each { |lock| eventually { looking.call("SLUICE.JOURNAL", "GET", "MATCH", "LOCK.RENEW #{lock.key} *").any? } }
+    end
+    expect(status).to eq(0)
+  end
+
   it "takes the options of the clients in a pool" do
     require "connection_pool"
     pool = ConnectionPool.new(size: 1) { sluice.redis }

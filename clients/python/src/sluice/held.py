@@ -61,12 +61,13 @@ class HeldLock:
 
     @property
     def remaining(self) -> float:
-        """For how many seconds it may still be relied on without a renewal."""
-        return self._lease.remaining
+        """For how many seconds it may still be relied on without a renewal; 0 when it is not held."""
+        return self._lease.remaining if self.held else 0.0
 
     @property
     def reason(self) -> Optional[LockLost]:
         """Why `lost` is set."""
+        self._notice_fork()
         return self._lease.lost
 
     def assert_held(self) -> None:

@@ -176,7 +176,8 @@ class BoundedClient(SyncClient):
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        self._process, self._threads = os.getpid(), ThreadPoolExecutor(CALLERS_MAX, "sluice-cluster")
+        self._threads = ThreadPoolExecutor(CALLERS_MAX, "sluice-cluster")
+        self._process = os.getpid()  # last: other threads of a fork look at it
 
     def send(self, *words: Word) -> Reply:
         if self._process != os.getpid():

@@ -10,12 +10,13 @@ module Sluice
     FOR_EVER = nil
 
     def initialize
+      @beginning = Mutex.new
       begin_anew
     end
 
     # lock.tick is called at lock.next_moment, as that is now; what was said of it before is void.
     def watch(lock)
-      @pid == Process.pid || begin_anew
+      @beginning.synchronize { @pid == Process.pid || begin_anew } # threads of a fork may come at once
       @mutex.synchronize do
         moment = lock.next_moment
         lock.watched = (@number += 1)

@@ -48,9 +48,9 @@ module Sluice
       @lease.lost
     end
 
-    # For how many seconds it may still be relied on without a renewal.
+    # For how many seconds it may still be relied on without a renewal; 0 when it is not held.
     def remaining
-      @lease.remaining
+      held? ? @lease.remaining : 0.0
     end
 
     # Raises LockLost unless it is held: before each step that must not be done without the lock.
