@@ -83,15 +83,19 @@ def check_npm(folder, archives):
 
 
 def check_platforms(folder, program):
-    """The package of another platform is refused by npm and by pip."""
+    """The package of another platform is refused by npm, by pip, and by gem (which takes any by its file's name)."""
     archives = folder / "other"
     run(sys.executable, BUILD, program, "linux-aarch64", archives)
     wheel, = archives.glob("sluice_server-*.whl")
     package, = archives.glob("sluice-server-*.tgz")
-    for words in (("/usr/bin/python3", "-m", "pip", "install", "--no-index", "--target", folder / "none", wheel),
-                  ("npm", "install", "--offline", "--prefix", folder, "--cache", folder / "cache", package)):
-        done = subprocess.run(words, capture_output=True, check=False, env=ENVIRONMENT)
-        expect(f"{words[0]} took {words[-1]}", done.returncode != 0, True)
+    pip = ("/usr/bin/python3", "-m", "pip", "install", "--no-index", "--target", folder / "none", wheel)
+    npm = ("npm", "install", "--offline", "--prefix", folder, "--cache", folder / "cache", package)
+    gem = ("gem", "install", "--local", "--install-dir", folder / "none", "sluice-server")
+    for words, reason in (pip, "is not a supported wheel"), (npm, "EBADPLATFORM"), (gem, "Could not find a valid gem"):
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=ENVIRONMENT,
+                              cwd=archives)
+        if done.returncode == 0 or reason not in done.stdout:
+            sys.exit(f"{words[0]} took {words[-1]}, or refused it for another reason:\n{done.stdout}")
 
 
 def main():

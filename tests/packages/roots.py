@@ -230,6 +230,8 @@ def main():
     if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(TRIALS):
         sys.exit(__doc__)
     archives = pathlib.Path(sys.argv[1]).resolve()
+    if not list(archives.glob("sluice-*-linux-x86_64.tar.gz")):
+        sys.exit(f"there are no archives for this machine in {archives}: tools/package --portable makes them")
     late = 0
     for name in sys.argv[2:] or TRIALS:
         make, trials = TRIALS[name]

@@ -4,6 +4,8 @@
 const fs = require("node:fs");
 const path = require("node:path");
 
+const MACHINES = { 62: "x64", 183: "arm64" }; // of an ELF file, as Node names them
+
 /** There is no program to start. Says where was looked, and what to do. */
 class BinaryNotFoundError extends Error {
   constructor(message) {
@@ -19,6 +21,27 @@ function isProgram(file) {
   } catch {
     return false;
   }
+}
+
+/** The first bytes of a file; zeros where it has none. */
+function headOf(file) {
+  const head = Buffer.alloc(20);
+  try {
+    const descriptor = fs.openSync(file);
+    fs.readSync(descriptor, head);
+    fs.closeSync(descriptor);
+  } catch {
+    // it is gone
+  }
+  return head;
+}
+
+/** Why a program that did not start cannot: it is for another processor. Empty where that is not why. */
+function foreign(file) {
+  const head = headOf(file);
+  const machine = MACHINES[head.readUInt16LE(18)] ?? "another processor";
+  const known = head.toString("latin1", 0, 4) === "\x7fELF" && machine !== process.arch;
+  return known ? `'${file}' is a program for ${machine}, and this machine is ${process.arch}\n` : "";
 }
 
 /** Of the package that npm chooses by platform; undefined where none is installed. */
@@ -51,4 +74,4 @@ function findBinary(bin) {
     "Sluice's source makes build/sluice) and set SLUICE_BIN to its path, or hand the path in as the option `bin`");
 }
 
-module.exports = { BinaryNotFoundError, findBinary };
+module.exports = { BinaryNotFoundError, findBinary, foreign };

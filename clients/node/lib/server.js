@@ -2,7 +2,7 @@
 "use strict";
 const { spawn } = require("node:child_process");
 const os = require("node:os");
-const { findBinary } = require("./binary.js");
+const { findBinary, foreign } = require("./binary.js");
 const { Double } = require("./double.js");
 
 const START_MS = 30_000;
@@ -54,10 +54,11 @@ class Server extends Double {
     const words = ["--test-double", "yes", "--port", "any", "--ready-line", "yes", "--exit-with-parent", "yes",
       "--dir", os.tmpdir(), "--save", "", ...(seed === undefined ? [] : ["--seed", String(seed)]),
       ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])];
-    const child = spawn(findBinary(bin), words, { stdio: ["ignore", "pipe", "pipe"] });
+    const program = findBinary(bin);
+    const child = spawn(program, words, { stdio: ["ignore", "pipe", "pipe"] });
     const log = { text: "" };
     child.stderr.setEncoding("utf8").on("data", (data) => { log.text = (log.text + data).slice(-LOG_MAX); });
-    const port = await ready(child, log);
+    const port = await ready(child, log, program);
     for (const handle of [child, child.stdout, child.stderr]) handle.unref();
     return new Server(port, child, log);
   }
@@ -105,14 +106,14 @@ for (const [kind, end] of [[Space, "delete"], [Server, "stop"]]) {
 }
 
 /** The port, from the one line of its standard output, which comes when clients are served. */
-function ready(child, log) {
+function ready(child, log, program) {
   return new Promise((resolve, reject) => {
     let line = "";
     const patience = setTimeout(() => child.kill("SIGKILL"), START_MS);
     child.once("error", (error) => reject(new ServerError(`sluice could not be started: ${error.message}`)));
     child.once("close", (code, signal) => {
       clearTimeout(patience);
-      reject(new ServerError(`sluice did not start (exit status ${code ?? signal}):\n${log.text}`));
+      reject(new ServerError(`sluice did not start (exit status ${code ?? signal}):\n${foreign(program)}${log.text}`));
     });
     child.stdout.setEncoding("utf8").on("data", (data) => {
       line += data;

@@ -161,6 +161,12 @@ describe("processes", () => {
     fs.writeFileSync(bin, "#!/nowhere/interpreter\n");
     fs.chmodSync(bin, 0o755);
     await assert.rejects(Server.start({ bin }), { name: "ServerError", message: /could not be started/ });
+    const elf = Buffer.alloc(64);
+    elf.write("\x7fELF\x02\x01\x01", "latin1");
+    elf.writeUInt16LE(243, 18); // RISC-V
+    fs.writeFileSync(bin, elf);
+    await assert.rejects(Server.start({ bin }),
+      { name: "ServerError", message: /is a program for another processor, and this machine is/ });
   });
 
   test("a port that is taken", async (t) => {

@@ -63,6 +63,10 @@ RSpec.describe Sluice::Server do
       File.write("#{folder}/sluice", "#!/nowhere/interpreter\n")
       File.chmod(0o755, "#{folder}/sluice")
       expect { described_class.start(bin: "#{folder}/sluice") }.to raise_error(Sluice::ServerError, /could not be started/)
+      File.binwrite("#{folder}/sluice", ["\x7fELF\x02\x01\x01", 243].pack("a18vx44")) # for RISC-V
+      expect { described_class.start(bin: "#{folder}/sluice") }.to raise_error(
+        Sluice::ServerError, /is a program for another processor, and this machine is/
+      )
     end
   end
 

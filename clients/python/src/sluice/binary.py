@@ -8,11 +8,27 @@ import sys
 from typing import Optional, Union
 
 
+MACHINES = {62: "x86_64", 183: "aarch64"}  # of an ELF file
+
+
 class BinaryNotFound(FileNotFoundError):
     """There is no program to start. Says where was looked, and what to do."""
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+def foreign(program: str) -> str:
+    """Why a program that did not start cannot: it is for another processor. Empty where that is not why."""
+    try:
+        with open(program, "rb") as file:
+            head = file.read(20)
+    except OSError:  # it is gone
+        return ""
+    machine = MACHINES.get(int.from_bytes(head[18:], "little"), "another processor")
+    if not head.startswith(b"\x7fELF") or machine == platform.machine():
+        return ""
+    return f"{program!r} is a program for {machine}, and this machine is {platform.machine()}\n"
 
 
 def packaged() -> Optional[str]:

@@ -11,7 +11,7 @@ import weakref
 from types import TracebackType
 from typing import List, Mapping, NamedTuple, Optional, Type, Union
 
-from .binary import find
+from .binary import find, foreign
 from .double import Double
 from .wire import fields, text
 
@@ -82,7 +82,7 @@ class Server(Double):
             self._process = self._start(program, options or {}, seed)
         except OSError as error:
             shutil.rmtree(self._folder, ignore_errors=True)
-            raise ServerError(f"sluice could not be started: {error}") from error
+            raise ServerError(f"sluice could not be started: {error}\n{foreign(program)}") from error
         self._end = weakref.finalize(self, _end, self._process, os.getpid(), self._folder)
         try:
             port = self._ready()

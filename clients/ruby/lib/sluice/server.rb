@@ -17,6 +17,18 @@ module Sluice
               "for x86_64-linux and aarch64-linux): build it (tools/run in Sluice's source makes build/sluice) and set " \
               "SLUICE_BIN to its path, or hand the path in as `bin`"
 
+    MACHINES = { 62 => "x86_64", 183 => "aarch64" }.freeze # of an ELF file
+
+    # Why a program that did not start cannot: it is for another processor. Empty where that is not why.
+    def self.foreign(program)
+      head = File.binread(program, 20)
+      machine = MACHINES.fetch(head.unpack1("@18v"), "another processor") if head.start_with?("\x7fELF") && head.size == 20
+      here = RbConfig::CONFIG["host_cpu"]
+      machine && machine != here ? "'#{program}' is a program for #{machine}, and this machine is #{here}\n" : ""
+    rescue SystemCallError
+      "" # it is gone
+    end
+
     # The argument, the variable SLUICE_BIN, the gem that carries it, then PATH.
     def self.find(bin = nil)
       { "bin" => bin, "SLUICE_BIN" => ENV["SLUICE_BIN"] }.each do |source, value|
@@ -112,7 +124,7 @@ module Sluice
       output, input = IO.pipe
       @pid = spawn(words(program, options, seed), input)
       input.close
-      super("127.0.0.1", ready(output), nil)
+      super("127.0.0.1", ready(output, program), nil)
       at_exit { stop }
     end
 
@@ -123,7 +135,7 @@ module Sluice
 
     # What the server has logged so far; nothing once it is stopped.
     def log
-      File.file?(log_file) ? File.read(log_file) : ""
+      File.file?(log_file) ? File.read(log_file).scrub : ""
     end
 
     # Ends the process; stopping twice is fine. A fork of the one that started it leaves it alone.
@@ -159,14 +171,14 @@ module Sluice
     end
 
     # The port, from the one line of its standard output, which comes when clients are served.
-    def ready(output)
+    def ready(output, program)
       ready = output.wait_readable(START_SECONDS)
       line = ready ? output.gets.to_s : ""
       found = line.match(/\Aready on .*:(\d+)$/)
       return found[1].to_i if found
 
       status = end_of_start(ready && line.empty?)
-      said = log
+      said = Binary.foreign(program) + log
       clean_up
       raise ServerError, "sluice did not start (#{status}):\n#{said}"
     end
