@@ -126,6 +126,7 @@ class Lock {
     if (!this.held) return;
     if (await this.#renew().then(() => true, () => false)) return;
     if (this.held) this.#renewal = later(() => this.#tick(), this.#options.renewEveryMs / 4);
+    else this.#lose("EXPIRED");
   }
 
   #renew() {
@@ -138,8 +139,9 @@ class Lock {
     try {
       const leaseMs = countOf("LOCK.RENEW", await this.#client.send("LOCK.RENEW", this.key, this.owner, "LEASE",
         this.#options.leaseMs, "TOKEN", this.token, ...this.#options.shape));
-      // What comes back behind the deadline is too late: the work was told to stop.
+      // What comes back behind the deadline is too late: the work may have found out.
       if (this.held) this.#extend(sent, Math.min(leaseMs, this.#options.leaseMs));
+      else this.#lose("EXPIRED");
     } catch (error) {
       const code = codeOf(error);
       if (code === "NOTHELD" || code === "STALE" || code === "WRONGTYPE") this.#lose(code, error);

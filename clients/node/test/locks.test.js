@@ -193,6 +193,18 @@ for (const kind of clients) {
       t.mock.restoreAll();
     });
 
+    test("lost: the machine has slept while a renewal was under way", async (t) => {
+      const { locks } = await opened(t);
+      const hang = await sluice.faults.on("LOCK.RENEW").hang();
+      const lock = await locks.acquire("door", { lease: 90_000, renewEvery: 10 });
+      await until(async () => await hang.hits() === 1, "it is renewed");
+      const { now } = Date;
+      t.mock.method(Date, "now", () => now() + 90_000);
+      await hang.delete();  // now it is answered
+      assert.strictEqual(await lost(lock), "EXPIRED");
+      t.mock.restoreAll();
+    });
+
     test("lost: no later because the wall clock steps back", async (t) => {
       const { locks } = await opened(t);
       const lock = await locks.acquire("door", { lease: 200, renew: false });

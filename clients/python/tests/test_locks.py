@@ -84,6 +84,16 @@ def test_the_machine_has_slept(locks, monkeypatch):
     assert lock.lost.wait(30) and lock.reason.code == "EXPIRED"
 
 
+def test_the_machine_has_slept_while_a_renewal_was_under_way(sluice_space, locks, monkeypatch):
+    hang = sluice_space.faults.on("LOCK.RENEW").hang()
+    lock = locks.acquire("door", lease=90, renew_every=0.01)
+    until(lambda: hang.hits == 1)
+    wall = time.time
+    monkeypatch.setattr(sluice.lease.time, "time", lambda: wall() + 90)
+    hang.delete()  # now it is answered
+    assert lock.lost.wait(30) and lock.reason.code == "EXPIRED"
+
+
 def test_the_wall_clock_steps_back(locks, monkeypatch):
     wall = time.time
     lock = locks.acquire("door", lease=0.2, renew=False)
@@ -368,6 +378,19 @@ def test_async_limit_wait_is_cancelled(sluice_space):
             await asking
         assert (await limits.info("k")).used == 4
     sluice_space.clock.freeze()
+    with_locks(sluice_space, play)
+
+
+def test_async_slept_while_a_renewal_was_under_way(sluice_space, monkeypatch):
+    async def play(locks, _):
+        hang = sluice_space.faults.on("LOCK.RENEW").hang()
+        lock = await locks.acquire("door", lease=90, renew_every=0.01)
+        await until_async(lambda: hang.hits == 1)
+        wall = time.time
+        monkeypatch.setattr(sluice.lease.time, "time", lambda: wall() + 90)
+        hang.delete()
+        await asyncio.wait_for(lock.lost.wait(), 30)
+        assert lock.reason.code == "EXPIRED"
     with_locks(sluice_space, play)
 
 

@@ -63,6 +63,18 @@ RSpec.describe Sluice::LockClient do
     expect(eventually { lock.reason }.code).to eq("EXPIRED")
   end
 
+  it "finds out that the machine has slept while a renewal was under way" do
+    rule = sluice.faults.add("COMMAND", "LOCK.RENEW", "HANG")
+    lock = locks.acquire("door", lease: 90, renew_every: 0.01)
+    eventually { sluice.faults.hits(rule) == 1 }
+    clock = Process.method(:clock_gettime)
+    allow(Process).to receive(:clock_gettime) do |id, *unit|
+      clock.unbind.bind_call(Process, id, *unit) + (id == Process::CLOCK_REALTIME ? 90 : 0)
+    end
+    sluice.faults.delete(rule) # now it is answered
+    expect(eventually { lock.reason }.code).to eq("EXPIRED")
+  end
+
   it "holds no lease for longer because the wall clock steps back" do
     lock = locks.acquire("door", lease: 0.2, renew: false)
     clock = Process.method(:clock_gettime)

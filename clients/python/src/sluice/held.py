@@ -109,12 +109,7 @@ class HeldLock:
             if code in LOST:
                 self._lose(str(code), error)
             raise
-        with self._guard:
-            # What comes back behind the deadline is too late: the work was told to stop.
-            if not self._lease.held:
-                return
-            self._lease.extend(sent, lease_ms / 1000)
-        self._watch()
+        self._if_held(lambda lease: lease.extend(sent, lease_ms / 1000))
 
     def _release_request(self) -> Steps[bool]:
         """False: it was lost before."""
@@ -153,11 +148,7 @@ class HeldLock:
         try:
             yield None
         except Exception:  # whatever it was: the lease runs down meanwhile
-            with self._guard:
-                if not self._lease.held:
-                    return
-                self._lease.retry()
-            self._watch()
+            self._if_held(Lease.retry)
 
     def _entering(self) -> Steps[None]:
         try:
@@ -203,6 +194,18 @@ class HeldLock:
         if renew:
             self._begin_renewal()
         self._watch()
+
+    def _if_held(self, change: Callable[[Lease], None]) -> None:
+        """Changes the lease, and has it watched. What comes back behind the deadline is too late: the work may have found
+        out."""
+        with self._guard:
+            held = self._lease.held
+            if held:
+                change(self._lease)
+        if held:
+            self._watch()
+        else:
+            self._lose("EXPIRED")
 
     def _lose(self, code: str, cause: Optional[BaseException] = None) -> None:
         with self._guard:

@@ -154,13 +154,7 @@ module Sluice
         sent = Moment.now
         lease_ms = @connections.call(*@lease.options.renew_words(key, owner, token))
         UnexpectedReply.check("LOCK.RENEW", lease_ms, Integer)
-        @mutex.synchronize do
-          # What comes back behind the deadline is too late: the work was told to stop.
-          return unless @lease.held?
-
-          @lease.extend_from(sent, lease_ms / 1000.0)
-        end
-        @keeper.watch(self)
+        if_held { @lease.extend_from(sent, lease_ms / 1000.0) }
       rescue Redis::CommandError => e
         lose(Codes.of(e)) if Codes::LOST.include?(Codes.of(e))
         raise
@@ -170,8 +164,13 @@ module Sluice
     def renew_by_timer
       send_renewal
     rescue StandardError # whatever it was: the lease runs down meanwhile
-      again = @mutex.synchronize { @lease.held? && (@lease.retry_soon || true) }
-      @keeper.watch(self) if again
+      if_held { @lease.retry_soon }
+    end
+
+    # Runs the block, and has the lock watched. What comes back behind the deadline is too late: the work may have found out.
+    def if_held
+      held = @mutex.synchronize { @lease.held?.tap { |so| yield if so } }
+      held ? @keeper.watch(self) : lose("EXPIRED")
     end
 
     def send_release
