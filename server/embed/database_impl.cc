@@ -69,12 +69,14 @@ std::shared_ptr<DatabaseCore> DatabaseCore::Open(Options options, std::string& f
   if (options.time) core->clock_ = std::make_unique<HostClock>(*options.time);
   core->time_ = options.time;
   if (!options.directory.empty()) core->fork_mark_ = std::make_unique<ForkMark>();
-  core->engine_ =
-      std::make_unique<EmbeddedEngine>(EmbeddedEngine::Options{.clock = core->clock_.get(),
-                                                               .folder = options.directory,
-                                                               .settings = options.settings,
-                                                               .seed = options.seed,
-                                                               .log = std::move(options.log)});
+  const bool is_manual = options.time && options.time->IsManual();
+  core->engine_ = std::make_unique<EmbeddedEngine>(
+      EmbeddedEngine::Options{.clock = core->clock_.get(),
+                              .folder = options.directory,
+                              .settings = options.settings,
+                              .seed = options.seed,
+                              .zone_patience = is_manual ? kZonePatienceOfDoubles : kZonePatience,
+                              .log = std::move(options.log)});
   fault = core->engine_->Start();
   if (!fault.empty()) {
     core->shut_ = true;

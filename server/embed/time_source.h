@@ -29,6 +29,9 @@ class TimeSource {
     static_cast<void>(moment);
     return false;
   }
+  // Whether it stands still until it is moved: a call then waits for the rules of a time zone that
+  // a busy disk gives late, instead of answering -TRYAGAIN.
+  virtual bool IsManual() const { return false; }
 };
 
 // Time that stands still until the program moves it. It may serve several databases; it outlives
@@ -46,6 +49,7 @@ class ManualTime final : public TimeSource {
 
   Time Steady() override { return now_; }
   std::chrono::microseconds Unix() override { return now_ + wall_ahead_; }
+  bool IsManual() const override { return true; }
   bool MoveTo(Time moment) override {
     now_ = moment;
     return true;

@@ -18,6 +18,9 @@ namespace sluice {
 inline constexpr size_t kZoneFileBytesMax = 65'536;  // the largest of tzdata has some 4,000
 // A thread and a file that is in memory take 0.1 ms, one of a busy disk some ms.
 inline constexpr std::chrono::milliseconds kZonePatience{20};
+// Of a test double, and of a database whose time is moved by hand: what they answer is not to
+// depend on how busy the machine is.
+inline constexpr std::chrono::milliseconds kZonePatienceOfDoubles{60'000};
 
 class ZoneFiles final : public ZoneSource {
  public:

@@ -16,9 +16,6 @@
 namespace sluice {
 namespace {
 
-// Zones are read by a thread, and a machine under test may be slow.
-constexpr std::chrono::seconds kZonePatienceOfTests(60);
-
 // More turns than any test needs without time moving: beyond it the engine goes round in circles.
 constexpr int kTurnsMax = 100'000;
 
@@ -117,7 +114,7 @@ TestEngine::TestEngine(const Options& options)
   }
   const CommandTable& served = options.test_double ? CommandsOfTestDouble() : AllCommands();
   EngineOptions engine_options;
-  engine_options.zones = std::make_shared<ZoneFiles>(kZonePatienceOfTests);
+  engine_options.zones = std::make_shared<ZoneFiles>(kZonePatienceOfDoubles);
   engine_options.seed = options.seed;
   engine_options.process =
       std::make_shared<const ProcessFacts>(ProcessFacts{.executable = "sluice", .process_id = 1});

@@ -36,7 +36,7 @@ constexpr int kResp = 3;
 
 EngineOptions OptionsOf(const EmbeddedEngine::Options& options) {
   EngineOptions engine;
-  engine.zones = std::make_shared<ZoneFiles>();
+  engine.zones = std::make_shared<ZoneFiles>(options.zone_patience);
   if (options.seed) {
     engine.seed = *options.seed;
   } else {

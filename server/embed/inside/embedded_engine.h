@@ -14,6 +14,7 @@
 // directory, umask) is left alone.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +32,7 @@
 #include "server/config/config.h"
 #include "server/embed/inside/folder_disk.h"
 #include "server/system/system_disk.h"
+#include "server/system/zone_files.h"
 #include "server/test_double/ram_disk.h"
 #include "storage/time/clock.h"
 
@@ -47,6 +49,7 @@ class EmbeddedEngine final : private ProcessServices, private Host {
     std::string folder;      // where its files are; empty: it has none
     std::vector<std::pair<std::string, std::string>> settings;  // as in sluice.conf
     std::optional<uint64_t> seed;  // of all choices; none: the system's
+    std::chrono::milliseconds zone_patience = kZonePatience;
     std::function<void(std::string_view)> log;
   };
   explicit EmbeddedEngine(Options options);

@@ -43,7 +43,8 @@ EngineOptions HostFacts(const Settings& settings) {
     options.seed = SystemRandom();
     options.hash_key = SipKey{SystemRandom(), SystemRandom()};
   }
-  options.zones = std::make_shared<ZoneFiles>();
+  options.zones =
+      std::make_shared<ZoneFiles>(settings.test_double ? kZonePatienceOfDoubles : kZonePatience);
   ProcessFacts process;
   process.executable = ExecutablePath();
   process.os = SystemName();
