@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SLUICE = ROOT / "build" / "sluice"
 REDIS = pathlib.Path("/usr/bin/redis-server")
 
-START_SECONDS = 30
+START_SECONDS = 300 if "SLUICE_EMULATED" in os.environ else 30
 LOWEST_PORT = 10000
 PR_SET_PDEATHSIG = 1
 
