@@ -178,7 +178,7 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Following following{ForFollowing()};
   MapExchange map_exchange{{host, cluster, map_changes, ForPeers()}};
   OwnLine own_line{ForOwnLine()};
-  Migration migration{{clients, blocked_clients, pause, ForPeers()}};
+  Migration migration{{host, clients, blocked_clients, pause, ForPeers()}};
   LineLeaders line_leaders{{host, config, cluster, ForPeers()}};
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};

@@ -41,9 +41,20 @@ void Migration::PeerAnswered(PeerLink&, const PeerAnswer& answer) {
   if (answers_ == AnswersTo(order_)) End();
 }
 
+// The client gets Redis's sentence, which does not say why; the log does.
 void Migration::PeerFailed(PeerLink&, std::string_view why) {
-  outcome_.error = Concat("IOERR error or timeout with the target instance: ", why);
+  outcome_.error = Concat("IOERR error or timeout ",
+                          link_.question_was_sent() ? "reading" : "writing", " to target instance");
+  LogFailure(why);
   End();
+}
+
+void Migration::LogFailure(std::string_view why) {
+  const std::optional<uint64_t> left_out = failures_logged_.Admit(on_.links.clock.now().ms());
+  if (!left_out) return;
+  std::string line = Concat("MIGRATE to ", order_.to.host, ":", order_.to.port, " failed: ", why);
+  if (*left_out > 0) line += Concat(" (", *left_out, " more were not logged)");
+  on_.host.Log(LogLevel::kWarning, line);
 }
 
 // Writes go on behind it.

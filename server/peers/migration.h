@@ -20,6 +20,8 @@
 #include <vector>
 
 #include "server/clients/clients.h"
+#include "server/clients/host.h"
+#include "server/core/log_limit.h"
 #include "server/dispatch/blocked_call.h"
 #include "server/dispatch/pause.h"
 #include "server/peers/peer_link.h"
@@ -30,6 +32,7 @@ namespace sluice {
 class Migration final : public WaitOwner, private PeerAsker {
  public:
   struct Uses {
+    Host& host;
     Clients& clients;
     BlockedClients& blocked_clients;
     Pause& pause;
@@ -65,6 +68,7 @@ class Migration final : public WaitOwner, private PeerAsker {
  private:
   void PeerAnswered(PeerLink& link, const PeerAnswer& answer) override;
   void PeerFailed(PeerLink& link, std::string_view why) override;
+  void LogFailure(std::string_view why);
   static size_t AnswersTo(const Order& order);
   void End();
 
@@ -75,6 +79,7 @@ class Migration final : public WaitOwner, private PeerAsker {
   size_t answers_ = 0;  // so far
   bool head_is_refused_ = false;
   Outcome outcome_;
+  LogLimit failures_logged_;
 };
 
 }  // namespace sluice

@@ -30,6 +30,7 @@ Fault PeerLink::Ask(const Address& address, Question question, int64_t timeout_m
   if (!(address == address_)) Close();
   left_ = question.answers;
   until_ms_ = on_.clock.now().ms() + timeout_ms;
+  question_was_sent_ = state_ == State::kIdle;
   if (state_ == State::kIdle) {
     state_ = State::kAsked;
     Say(question.bytes);
@@ -65,6 +66,7 @@ void PeerLink::Say(std::string_view bytes) {
 void PeerLink::LinkOpened(Session& session) {
   session_ = session.id;
   state_ = State::kAsked;
+  question_was_sent_ = true;
   const Question question = std::exchange(question_, {});
   const std::string login = question.logs_in ? LoginOf(on_.config.settings()) : std::string();
   awaits_login_ = !login.empty();

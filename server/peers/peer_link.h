@@ -71,6 +71,8 @@ class PeerLink final : private LinkListener {
   void EverySecond();
   void TimeShifted(int64_t ms) { until_ms_ += ms; }
   const Address& address() const { return address_; }
+  // Whether the last question has gone out. If it has not, the other server was never reached.
+  bool question_was_sent() const { return question_was_sent_; }
 
  private:
   enum class State : uint8_t { kClosed, kOpening, kAsked, kIdle };
@@ -94,6 +96,7 @@ class PeerLink final : private LinkListener {
   size_t left_ = 0;       // answers that are to come
   std::string received_;  // of the answer
   bool awaits_login_ = false;
+  bool question_was_sent_ = false;
   int64_t until_ms_ = 0;
 };
 

@@ -166,7 +166,7 @@ void FinishMigrate(CommandCall& call) {
 }
 
 // Keys that are not there are left out; NOKEY where none is.
-//   MIGRATE h x k 0 0           → -IOERR error or timeout connecting to the client
+//   MIGRATE h x k 0 0           → -IOERR error or timeout writing to target instance
 //   MIGRATE h 1 k 0 0 KEYS k    → -ERR When using MIGRATE KEYS option, the key argument …
 //   MIGRATE h 1 nothing 0 0     → NOKEY
 void Migrate(CommandCall& call) {
@@ -179,7 +179,7 @@ void Migrate(CommandCall& call) {
   if (call.part<ClusterState>().is_on()) order.requests_per_key = 2;
   if (!AppendKeys(call, *args, order)) return;
   if (order.keys.empty()) return call.reply.Status("NOKEY");
-  if (args->port == 0) return call.reply.Error("IOERR error or timeout connecting to the client");
+  if (args->port == 0) return call.reply.Error("IOERR error or timeout writing to target instance");
   if (!call.may_wait())
     return call.reply.Error("ERR MIGRATE waits, and so neither a transaction nor a script has it");
   if (args->user != 0) {

@@ -14,6 +14,7 @@
 namespace sluice {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -24,10 +25,14 @@ class MigrationTest : public testing::Test {
     network_.Add("b:2", b_);
     client_.Line("SET k v PX 5000");
   }
-  // Sends it, and lets the link open.
-  void Migrate(const std::string& words) {
+  // Sends it: the link is being opened.
+  void Begin(const std::string& words) {
     mover_.SendBytes("MIGRATE b 2 " + words + "\r\n");
     a_.Settle();
+  }
+  // Sends it, and lets the link open.
+  void Migrate(const std::string& words) {
+    Begin(words);
     while (network_.opening() > 0) network_.OpenNext();
   }
   std::string Answer() {
@@ -70,16 +75,26 @@ TEST_F(MigrationTest, ALinkThatBreaksLeavesTheKey) {
     Migrate("k 0 1000 REPLACE");
     network_.links().back()->Carry(Way::kOut, bytes);
     network_.links().back()->Cut();
-    EXPECT_THAT(Answer(), StartsWith("-IOERR error or timeout with the target instance")) << bytes;
+    EXPECT_EQ(Answer(), "-IOERR error or timeout reading to target instance") << bytes;
     EXPECT_EQ(client_.Line("GET k").ToText(), "\"v\"");
     EXPECT_EQ(client_.Line("SET other 1").ToText(), "+OK");
   }
 }
 
+// The words that client libraries look for; the reason is in the log.
+TEST_F(MigrationTest, AServerThatIsNotThere) {
+  Begin("k 0 1000");
+  network_.FailNext("Connection refused");
+  EXPECT_EQ(Answer(), "-IOERR error or timeout writing to target instance");
+  EXPECT_THAT(a_.log(), Contains(HasSubstr("MIGRATE to b:2 failed: Connection refused")));
+  EXPECT_EQ(client_.Line("GET k").ToText(), "\"v\"");
+}
+
 TEST_F(MigrationTest, AServerThatSaysNothingIsGivenUp) {
   Migrate("k 0 1500");
   a_.AdvanceTime(3000);
-  EXPECT_THAT(Answer(), HasSubstr("it does not answer"));
+  EXPECT_EQ(Answer(), "-IOERR error or timeout reading to target instance");
+  EXPECT_THAT(a_.log(), Contains(HasSubstr("MIGRATE to b:2 failed: it does not answer")));
   EXPECT_EQ(client_.Line("SET other 1").ToText(), "+OK");
 }
 
@@ -102,7 +117,7 @@ TEST_F(MigrationTest, ARefusedHeadMovesNothing) {
     there_.Line("FLUSHALL");
   }
   EXPECT_EQ(client_.Line("MIGRATE b 0 k 0 1000").ToText(),
-            "-IOERR error or timeout connecting to the client");
+            "-IOERR error or timeout writing to target instance");
   EXPECT_EQ(client_.Line("MIGRATE b 0 none 0 1000").ToText(), "+NOKEY");
 }
 
