@@ -400,7 +400,7 @@ constexpr Option kServedOptions[] = {
            "µs from which on SLOWLOG shows a command; -1: none"),
     Served("slowlog-max-len", &S::slowlog_max_len, Int(0, kLongMax), "entries of the slow log"),
     Served("slowlog-max-argc", &S::slowlog_max_argc, Int(2, 4096),
-           "arguments that an entry of the slow log keeps"),
+           "arguments that an entry of the slow log keeps; unless 32: and how many there were"),
     Served("latency-monitor-threshold", &S::latency_monitor_threshold, Int(0, kLongMax),
            "ms from which on LATENCY notes what took so long; 0: nothing"),
     Served("latency-tracking", &S::latency_tracking, kYesNo, "a histogram of times a command"),

@@ -27,6 +27,9 @@ struct SlowEntry {
 
 class SlowLog {
  public:
+  // What an entry keeps in Redis 7.0, which has no option for it.
+  static constexpr size_t kArgsMaxOfRedis7 = 32;
+
   struct Client {
     std::string_view address;  // empty: no client stands behind it
     std::string_view name;
@@ -39,6 +42,7 @@ class SlowLog {
   void set_entries_max(size_t count);
   // An entry keeps so many; if there are more, the last one kept says how many. Requires: above 1.
   void set_args_max(size_t count) { args_max_ = count; }
+  size_t args_max() const { return args_max_; }
   void Clear() {
     entries_.clear();
     bytes_ = 0;
@@ -53,7 +57,7 @@ class SlowLog {
 
   LazyDeque<SlowEntry> entries_;
   size_t entries_max_ = 0;
-  size_t args_max_ = 32;
+  size_t args_max_ = kArgsMaxOfRedis7;
   size_t bytes_ = 0;  // BytesOf of all entries
   int64_t next_id_ = 0;
 };

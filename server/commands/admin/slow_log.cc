@@ -23,10 +23,10 @@ namespace {
 constexpr int64_t kShownByDefault = 10;
 constexpr int64_t kAll = -1;
 
-// Seven fields: id, Unix seconds, µs, arguments, client's address, its name and, as since
-// Redis 8.10, how many arguments there were. Arguments were cut and hidden when the entry was made.
-void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
-  reply.Array(7);
+// Six fields: id, Unix seconds, µs, arguments, client's address and its name. `tells_given`: and
+// how many arguments there were. Arguments were cut and hidden when the entry was made.
+void ReplyEntry(ReplySink& reply, const SlowEntry& entry, bool tells_given) {
+  reply.Array(tells_given ? 7 : 6);
   reply.Integer(entry.id);
   reply.Integer(entry.unix_s);
   reply.Integer(entry.micros);
@@ -34,9 +34,12 @@ void ReplyEntry(ReplySink& reply, const SlowEntry& entry) {
   for (const std::string& argument : entry.args) reply.Bulk(argument);
   reply.Bulk(entry.address);
   reply.Bulk(entry.client_name);
-  reply.Integer(static_cast<int64_t>(entry.args_given));
+  if (tells_given) reply.Integer(static_cast<int64_t>(entry.args_given));
 }
 
+// The seventh field is Redis 8.10's, as slowlog-max-argc is: it is told where that option is set.
+// go-redis and hedis take six at most, and go-redis reads a seventh for the next answer.
+//
 // -1 is all; any other negative number, and what is no number, have the same sentence.
 //   SLOWLOG GET -2  → -ERR count should be greater than or equal to -1
 //   SLOWLOG GET x   → -ERR count should be greater than or equal to -1
@@ -51,11 +54,13 @@ void SlowLogGet(CommandCall& call) {
   if (!count || *count < kAll) {
     return call.reply.Error("ERR count should be greater than or equal to -1");
   }
-  const auto& entries = call.part<SlowLog>().entries();
+  const SlowLog& log = call.part<SlowLog>();
+  const bool tells_given = log.args_max() != SlowLog::kArgsMaxOfRedis7;
+  const auto& entries = log.entries();
   const size_t shown =
       *count == kAll ? entries.size() : std::min(entries.size(), static_cast<size_t>(*count));
   call.reply.Array(shown);
-  for (size_t i = 0; i < shown; ++i) ReplyEntry(call.reply, entries[i]);
+  for (size_t i = 0; i < shown; ++i) ReplyEntry(call.reply, entries[i], tells_given);
 }
 
 // O(1).
