@@ -103,6 +103,7 @@ int SetMetatable(lua_State* L) {
   RefuseView(L, 1);
   if (luaL_getmetafield(L, 1, "__metatable")) luaL_error(L, "cannot change a protected metatable");
   lua_settop(L, 2);
+  LuaState::Of(L).NoteMetatable();
   lua_setmetatable(L, 1);
   return 1;
 }

@@ -1,6 +1,6 @@
 // See script_cache.h. A script is found by its SHA-1 in hex, in either case, by every EVALSHA: the
-// digits are folded to lower case in five words, and the script that was used last is tried before
-// the table.
+// script that was used last is tried before the table, in which it is found by its digits in lower
+// case. Digits are compared and folded as five words.
 #include "scripting/script_cache.h"
 
 #include <algorithm>
@@ -46,21 +46,23 @@ const Script* ScriptCache::Use(std::string_view sha1) {
   return script;
 }
 
-// Any case is taken, as Redis takes it; what cannot be hex is turned away without a look-up, though
-// not every text that passes is hex: those find nothing.
 Script* ScriptCache::FindScript(std::string_view sha1) const {
   Hex key;
   if (sha1.size() != sizeof key) return nullptr;
   std::memcpy(key.data(), sha1.data(), sizeof key);
+  // A client mostly calls the same script again, and most spell it as it is kept.
+  if (last_ && std::bit_cast<Hex>(last_->sha1) == key) [[likely]]
+    return last_;
+  return FoldAndFind(key);
+}
+
+Script* ScriptCache::FoldAndFind(Hex key) const {
   bool maybe_hex = true;
   for (uint64_t& word : key) {
     maybe_hex &= ((word | word >> 1) & kLowerBits) == kLowerBits;
     word |= kLowerBits;
   }
   if (!maybe_hex) return nullptr;
-  // Five words compared: a client mostly calls the same script again.
-  if (last_ && std::bit_cast<Hex>(last_->sha1) == key) [[likely]]
-    return last_;
   const auto found = by_sha1_.find(key);
   if (found == by_sha1_.end()) return nullptr;
   return last_ = found->get();

@@ -104,6 +104,9 @@ class ScriptCache {
 
   static bool IsLong(std::string_view text) { return text.size() > 16 * 1024; }
   Script* FindScript(std::string_view sha1) const;
+  // In any case, as Redis takes it. What cannot be hex is turned away without a look-up, though not
+  // every text that passes is hex: those find nothing.
+  Script* FoldAndFind(Hex key) const;
   Script* FindText(std::string_view text, std::string_view sha1) const;
   // Compiles what follows the shebang, and notes the memory it took and its largest block, which
   // decides how often the hook comes while it runs; false: `error` says why not.

@@ -17,8 +17,8 @@ bool RunScript(LuaState& state, const ScriptRun& run, ReplySink& reply, ScriptFa
   int arguments = 0;
   lua_rawgeti(L, LUA_REGISTRYINDEX, run.function);
   if (state.kind() == LuaState::Kind::kScripts) {
-    state.argument_tables.Set(L, run.keys, run.arguments, state.TableGrown());
-    state.TableGrown();  // not by a script
+    state.argument_tables.Set(L, run.keys, run.arguments, state.TableChanged());
+    state.TableChanged();  // not by a script
   } else {
     PushWords(L, run.keys);
     PushWords(L, run.arguments);

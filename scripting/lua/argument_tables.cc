@@ -1,16 +1,34 @@
 // See argument_tables.h.
 #include "scripting/lua/argument_tables.h"
 
+#include <algorithm>
+
+#include "protocol/text/same_bytes.h"
+
 namespace sluice {
 namespace {
 
-// Puts the words into the table in `slot`.
-void Fill(lua_State* L, int slot, Args words) {
-  int index = 0;
-  for (const std::string_view word : words) {
-    lua_pushlstring(L, word.data(), word.size());
-    lua_rawseti(L, slot, ++index);
+void Put(lua_State* L, int slot, int index, std::string_view word) {
+  lua_pushlstring(L, word.data(), word.size());
+  lua_rawseti(L, slot, index);
+}
+
+// Whether the table in `slot` has that text there, which costs a quarter of putting it.
+bool Has(lua_State* L, int slot, int index, std::string_view word) {
+  lua_rawgeti(L, slot, index);
+  bool same = false;
+  if (lua_type(L, -1) == LUA_TSTRING) {
+    size_t size = 0;
+    const char* text = lua_tolstring(L, -1, &size);
+    same = SameBytes({text, size}, word);
   }
+  lua_pop(L, 1);
+  return same;
+}
+
+// Tells most words that differ apart: the names of keys begin alike.
+uint64_t EndOf(std::string_view word) {
+  return ShortNumber(word.substr(word.size() - std::min(word.size(), kShortBytes)));
 }
 
 bool HasMetatable(lua_State* L, int slot) {
@@ -45,7 +63,9 @@ void Show(lua_State* L, int name) {
 // Made to measure: no room behind the words.
 void PushWords(lua_State* L, Args words) {
   lua_createtable(L, static_cast<int>(words.size()), 0);
-  Fill(L, lua_gettop(L), words);
+  const int slot = lua_gettop(L);
+  int index = 0;
+  for (const std::string_view word : words) Put(L, slot, ++index, word);
 }
 
 // --- the tables that are kept
@@ -64,6 +84,19 @@ void ArgumentTables::Open(lua_State* L, Global& global, const char* name) {
   lua_settop(L, global.name + 1 + kWordsMax);
 }
 
+// Limits and times are the same in call after call. A script may have written over them, so the
+// table has the last word.
+inline void ArgumentTables::Refill(lua_State* L, Global& global, int slot, Args words) {
+  int index = 0;
+  for (const std::string_view word : words) {
+    uint64_t& end = global.ends[index++];
+    const uint64_t number = EndOf(word);
+    if (end == number && Has(L, slot, index, word)) continue;
+    end = number;
+    Put(L, slot, index, word);
+  }
+}
+
 void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   const int count = static_cast<int>(words.size());
   if (count > kWordsMax) {
@@ -73,8 +106,8 @@ void ArgumentTables::Set(lua_State* L, Global& global, Args words) {
   }
   const int slot = global.name + 1 + count;
   if (lua_istable(L, slot)) [[likely]] {
-    Fill(L, slot, words);
-    if (!HasMetatable(L, slot) && (exact_ || HoldsNoMore(L, slot, count))) [[likely]] {
+    Refill(L, global, slot, words);
+    if (exact_ || (!HasMetatable(L, slot) && HoldsNoMore(L, slot, count))) [[likely]] {
       // It is the global already: most scripts are called with the same number of words again.
       if (global.shown == count) return;
       global.shown = count;

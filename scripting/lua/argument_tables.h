@@ -8,11 +8,12 @@
 // or hold a huge argument.
 //
 // A table of exactly its words cannot be added to without taking memory. While scripts take none
-// that could be a table's, the tables need not be looked through; when one has, they are from then
-// on, until a run takes none and new tables are made.
+// that could be a table's, and give no table a metatable, the tables need not be looked through;
+// when one has, they are from then on, until a run does neither and new tables are made.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "protocol/args.h"
 #include "scripting/lua/lua_api.h"
@@ -32,9 +33,10 @@ class ArgumentTables {
 
   // Takes the next kSlots slots of the stack.
   void Open(lua_State* L);
-  // Memory's bound must be lifted. `grown`: a table may have grown since the last call.
-  void Set(lua_State* L, Args keys, Args arguments, bool grown) {
-    if (grown) {
+  // Memory's bound must be lifted. `changed`: since the last call a table may have grown, or have
+  // been given a metatable.
+  void Set(lua_State* L, Args keys, Args arguments, bool changed) {
+    if (changed) {
       exact_ = false;
     } else if (!exact_) {
       Forget(L);
@@ -55,6 +57,9 @@ class ArgumentTables {
   struct Global {
     int name = 0;  // slot; that of the table for n words is name + 1 + n, nil until it is needed
     int shown = kNone;  // the number of words whose table is the global now
+    // The last bytes of the words that were put last, in whichever table: a word that ends
+    // otherwise need not be looked for.
+    uint64_t ends[kWordsMax] = {};
   };
 
   static void Open(lua_State* L, Global& global, const char* name);
@@ -64,11 +69,12 @@ class ArgumentTables {
   // Sets one of the two globals. Too many words get a new table for this run alone; else a table
   // that is kept and still sound is filled again, or a new one is made and kept.
   void Set(lua_State* L, Global& global, Args words);
+  void Refill(lua_State* L, Global& global, int slot, Args words);
   static void Clear(lua_State* L, Global& global);
 
   Global keys_;
   Global arguments_;
-  bool exact_ = true;  // the tables that are kept have room for their words alone
+  bool exact_ = true;  // the tables that are kept have room for their words alone, and are plain
 };
 
 // Pushes a new table of `words`.

@@ -26,7 +26,8 @@ int Panic(lua_State* L) {
 bool IsOfTable(size_t bytes) {
   constexpr size_t kNode = 40;  // sizeof(Node) in lobject.h; a TValue is 16
   constexpr size_t kOdd = kNode / 8;
-  return std::has_single_bit(bytes) || (bytes % kOdd == 0 && std::has_single_bit(bytes / kOdd));
+  const size_t odd = bytes >> std::countr_zero(bytes);
+  return odd == 1 || odd == kOdd;
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ void* LuaState::Allocate(void* self, void* block, size_t old_bytes, size_t bytes
   }
   state.memory_bytes_ = sum;
   // Tables grow by a new block of nodes or a larger array: see argument_tables.h for who asks.
-  state.table_grown_ |= old_bytes > 0 || IsOfTable(bytes);
+  state.table_changed_ |= old_bytes > 0 || IsOfTable(bytes);
   if (bytes > kBlockNoticed && bytes > state.largest_block_) [[unlikely]]
     state.NoteBlock(bytes);
   return moved;

@@ -141,8 +141,10 @@ class LuaState {
     return std::exchange(allocation_failed_, false);
   }
 
-  // Whether a table may have grown, for which it takes memory, since this was last asked.
-  bool TableGrown() { return std::exchange(table_grown_, false); }
+  // Whether a table may have grown, for which it takes memory, or have been given a metatable,
+  // since this was last asked.
+  bool TableChanged() { return std::exchange(table_changed_, false); }
+  void NoteMetatable() { table_changed_ = true; }
 
   // Before and after a run, however it ended. A run begins with the usual settings, whatever the
   // one before has set. `largest_block`: of what the code holds (TakeLargestBlock).
@@ -205,7 +207,7 @@ class LuaState {
   const Kind kind_;
   lua_State* lua_ = nullptr;
   size_t memory_bytes_ = 0;
-  bool table_grown_ = false;
+  bool table_changed_ = false;
   bool ending_ = false;
   bool compiling_ = false;        // outside of a run
   size_t largest_block_ = 0;      // taken in this run, if above kBlockNoticed

@@ -414,6 +414,10 @@ void SendTable(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   lua_settop(L, table);
 }
 
+void SendNumber(lua_State* L, ReplySink& reply) {
+  reply.Integer(Truncated<int64_t>(lua_tonumber(L, -1)));
+}
+
 // The value on top, which is popped.
 void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
   if (!lua_checkstack(L, kSlotsALevel)) {
@@ -434,7 +438,7 @@ void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
       }
       break;
     case LUA_TNUMBER:
-      reply.Integer(Truncated<int64_t>(lua_tonumber(L, -1)));
+      SendNumber(L, reply);
       break;
     case LUA_TTABLE:
       SendTable(L, resp, reply, weighed);
@@ -447,8 +451,11 @@ void Send(lua_State* L, int resp, ReplySink& reply, bool weighed) {
 
 }  // namespace
 
+// Most scripts answer with a number, which takes no room to look at.
 void SendLuaValue(lua_State* L, int resp, ReplySink& reply) {
-  Send(L, resp, reply, /*weighed=*/false);
+  if (lua_type(L, -1) != LUA_TNUMBER) return Send(L, resp, reply, /*weighed=*/false);
+  SendNumber(L, reply);
+  lua_pop(L, 1);
 }
 
 }  // namespace sluice

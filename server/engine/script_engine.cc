@@ -118,25 +118,30 @@ void ScriptEngine::Call(Args args, ReplySink& reply) {
   }
   const Command& command = request->command;
   const uint32_t flags = command.spec->flags;
-  if (flags & (kNoScript | kWrite | kMayReplicate)) {
-    if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) {
-      return Refuse(&command, "ERR This Redis command is not allowed from script", reply);
-    }
-    if (!MayRun(*request, reply) || !IsFresh(command, reply)) return;
-    if (!MayChange(*request, reply)) return;
-    if (flags & kWrite) on_.state.running_->wrote = true;
-  } else if (!MayRun(*request, reply) || !IsFresh(command, reply)) {
-    return;
+  if ((flags & kNoScript) && !(may_debug_ && (flags & kProtected))) [[unlikely]] {
+    return Refuse(&command, "ERR This Redis command is not allowed from script", reply);
   }
-  if (!IsHere(*request, reply)) return;
+  if ((session_->conditions & kRestricted) && !MayRun(*request, reply)) [[unlikely]]
+    return;
+  // The server's own reasons to refuse, of which nearly always there is none.
+  const bool is_gated = on_.flags.Raised(SlowPathFlags::kGates);
+  if (is_gated && !IsFresh(command, reply)) [[unlikely]]
+    return;
+  if (flags & (kWrite | kMayReplicate)) {
+    RunningScript& running = *on_.state.running_;
+    if (is_gated || running.read_only || LacksMemory(command)) [[unlikely]] {
+      if (!MayChange(*request, reply)) return;
+    }
+    if (flags & kWrite) running.wrote = true;
+  }
+  if (on_.slots.is_on() && !IsHere(*request, reply)) [[unlikely]]
+    return;
   on_.dispatcher.Run(*session_, *request, reply, KnownKey(args));
 }
 
 // In a cluster a script touches the keys of its own slot alone. False: the reason has been
 // answered.
 bool ScriptEngine::IsHere(const Request& request, ReplySink& reply) {
-  if (!on_.slots.is_on()) [[likely]]
-    return true;
   const RunningScript& running = *on_.state.running_;
   const std::string why =
       on_.slots.AskOfScript(*running.caller, request, running.may_cross_slots, slot_);
@@ -145,8 +150,17 @@ bool ScriptEngine::IsHere(const Request& request, ReplySink& reply) {
   return false;
 }
 
-// False: the reason has been answered. As in Redis, memory is only asked for by the first call that
-// writes: a script is not stopped halfway.
+// As in Redis, memory is only asked for by the first call that writes: a script is not stopped
+// halfway.
+inline bool ScriptEngine::LacksMemory(const Command& command) const {
+  const CommandSpec& spec = *command.spec;
+  const RunningScript& running = *on_.state.running_;
+  return (spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
+         on_.memory.Lacks(spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks
+                                                                   : MemoryNeed::kAny);
+}
+
+// False: the reason has been answered.
 bool ScriptEngine::MayChange(const Request& request, ReplySink& reply) {
   const RunningScript& running = *on_.state.running_;
   const CommandSpec& spec = *request.command.spec;
@@ -162,9 +176,7 @@ bool ScriptEngine::MayChange(const Request& request, ReplySink& reply) {
   } else if (const std::string_view lack = LackOfReplicas(on_.log, request);
              !lack.empty() && !running.caller->replays) {
     refusal = lack;
-  } else if ((spec.flags & kDenyOom) && !running.may_take_memory && !running.wrote &&
-             on_.memory.Lacks(spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks
-                                                                       : MemoryNeed::kAny)) {
+  } else if (LacksMemory(request.command)) {
     refusal = kOutOfMemoryText;
   }
   if (refusal.empty()) return true;
@@ -175,16 +187,14 @@ bool ScriptEngine::MayChange(const Request& request, ReplySink& reply) {
 // A replica that has lost its master may have to refuse what depends on its data. False: the reason
 // has been answered.
 bool ScriptEngine::IsFresh(const Command& command, ReplySink& reply) {
-  if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) [[likely]]
-    return true;
+  if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) return true;
   Refuse(&command, on_.follows.StaleText(), reply);
   return false;
 }
 
-// As the caller of the script, by its rules as they are now. False: the reason has been answered.
+// As the caller of the script, by its rules as they are now, where it has any. False: the reason
+// has been answered.
 bool ScriptEngine::MayRun(const Request& request, ReplySink& reply) {
-  if (!(session_->conditions & kRestricted)) [[likely]]
-    return true;
   const Verdict verdict = on_.access.CheckAndRecord(*session_, request);
   if (verdict.allowed()) return true;
   std::string_view why =

@@ -87,6 +87,7 @@ class ScriptEngine final : public CommandPort {
   bool IsFresh(const Command& command, ReplySink& reply);
   bool IsHere(const Request& request, ReplySink& reply);
   std::string_view WhyNotHere(uint32_t flags) const;
+  bool LacksMemory(const Command& command) const;
   bool MayChange(const Request& request, ReplySink& reply);
   bool CompilesTooLong(int64_t now_ns) const;
   bool TakesLong(const RunningScript& run, int64_t now_ns) const;

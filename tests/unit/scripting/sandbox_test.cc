@@ -122,6 +122,31 @@ TEST_F(Sandbox, ArgumentsCarryNoTracesOverManyScripts) {
   }
 }
 
+// Words that come again are not written again, unless a script has written over them.
+TEST_F(Sandbox, ArgumentsThatComeAgainAreWhatWasSent) {
+  constexpr char kLook[] = "return {type(ARGV[1]), unpack(ARGV)}";
+  const auto looks = [&](std::vector<std::string_view> arguments) {
+    return Eval(kLook, {}, std::move(arguments));
+  };
+  EXPECT_EQ(looks({"60000"}), "*2\r\n$6\r\nstring\r\n$5\r\n60000\r\n");
+  for (const char* text : {"ARGV[1] = 60000", "ARGV[1] = '60001'", "ARGV[1] = nil", "ARGV[1] = {}",
+                           "ARGV[1] = true", "return ARGV[1]"}) {
+    Eval(text, {}, {"60000"});
+    EXPECT_EQ(looks({"60000"}), "*2\r\n$6\r\nstring\r\n$5\r\n60000\r\n") << text;
+    Eval(text, {}, {"60000", "2"});
+    EXPECT_EQ(looks({"60000"}), "*2\r\n$6\r\nstring\r\n$5\r\n60000\r\n") << text;
+    EXPECT_EQ(looks({"60000", "2"}), "*3\r\n$6\r\nstring\r\n$5\r\n60000\r\n$1\r\n2\r\n") << text;
+  }
+  // Of the same last bytes, and of the same first ones.
+  EXPECT_EQ(looks({"a:12345678"}), "*2\r\n$6\r\nstring\r\n$10\r\na:12345678\r\n");
+  EXPECT_EQ(looks({"b:12345678"}), "*2\r\n$6\r\nstring\r\n$10\r\nb:12345678\r\n");
+  EXPECT_EQ(looks({"b:12345679"}), "*2\r\n$6\r\nstring\r\n$10\r\nb:12345679\r\n");
+  EXPECT_EQ(looks({"12345679"}), "*2\r\n$6\r\nstring\r\n$8\r\n12345679\r\n");
+  EXPECT_EQ(looks({""}), "*2\r\n$6\r\nstring\r\n$0\r\n\r\n");
+  EXPECT_EQ(looks({std::string_view("\0", 1)}),
+            std::string("*2\r\n$6\r\nstring\r\n$1\r\n\0\r\n", 23));
+}
+
 TEST_F(Sandbox, HugeArgumentsAreLetGo) {
   Eval("return 1", {"a"}, {"b"});
   const size_t before = cache_.lua_bytes();
