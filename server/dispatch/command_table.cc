@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocol/text/letters.h"
+#include "protocol/text/same_bytes.h"
 #include "server/access/redis_mark.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/categories.h"
@@ -112,27 +113,17 @@ const Command* CommandTable::Add(const CommandSpec& spec, const Command* contain
 
 // Names up to 16 bytes are determined by their image and size. The loads overlap in the middle,
 // which does no harm and needs no loop.
-CommandTable::Image CommandTable::ImageOf(std::string_view name) {
-  Image image;
-  image.size = static_cast<uint32_t>(name.size());
-  const char* bytes = name.data();
-  if (name.size() >= 8) {
-    std::memcpy(&image.low, bytes, 8);
-    std::memcpy(&image.high, bytes + name.size() - 8, 8);
-  } else if (name.size() >= 4) {
-    uint32_t first, last;
-    std::memcpy(&first, bytes, 4);
-    std::memcpy(&last, bytes + name.size() - 4, 4);
-    image.low = first | uint64_t{last} << 32;
-  } else {
-    for (const char c : name) image.low = image.low << 8 | static_cast<unsigned char>(c);
+inline CommandTable::Image CommandTable::ImageOf(std::string_view name) {
+  Image image{.low = ShortNumber(name), .size = static_cast<uint32_t>(name.size())};
+  if (name.size() > kShortBytes) {
+    std::memcpy(&image.high, name.data() + name.size() - kShortBytes, kShortBytes);
   }
   return image;
 }
 
 // Setting the bit of lower case folds letters; it folds some signs too, which only makes two names
 // share a slot.
-size_t CommandTable::SlotOf(const Image& image) {
+inline size_t CommandTable::SlotOf(const Image& image) {
   const uint64_t folded =
       (image.low | kLowerBits) ^ ((image.high | kLowerBits) * 0x9E3779B97F4A7C15);
   return ((folded * 0xD6E8FEB86659FD93) >> 40) & (kSlots - 1);
@@ -153,11 +144,23 @@ void CommandTable::IndexNames() {
 }
 
 const Command* CommandTable::Find(std::string_view name) const {
+  // Nearly all names stand in their first slot, and are spelled in one of two ways.
   const Image image = ImageOf(name);
-  const bool whole = name.size() <= 16;
-  for (size_t slot = SlotOf(image); slots_[slot] != 0; slot = (slot + 1) & (kSlots - 1)) {
+  const size_t slot = SlotOf(image);
+  if (slots_[slot] != 0 && IsWhole(image)) [[likely]] {
+    const Name& first = names_[slots_[slot] - 1];
+    if (first.upper == image || first.lower == image) [[likely]]
+      return first.command;
+  }
+  return Probe(name, image, slot);
+}
+
+const Command* CommandTable::Probe(std::string_view name, const Image& image, size_t slot) const {
+  for (; slots_[slot] != 0; slot = (slot + 1) & (kSlots - 1)) {
     const Name& candidate = names_[slots_[slot] - 1];
-    if (whole && (candidate.upper == image || candidate.lower == image)) return candidate.command;
+    if (IsWhole(image) && (candidate.upper == image || candidate.lower == image)) {
+      return candidate.command;
+    }
     if (candidate.upper.size == image.size && IsWord(name, candidate.upper_text)) {
       return candidate.command;
     }

@@ -93,7 +93,10 @@ class CommandTable {
     bool operator==(const Image&) const = default;
   };
   static Image ImageOf(std::string_view name);
+  static bool IsWhole(const Image& image) { return image.size <= 2 * sizeof(uint64_t); }
   static size_t SlotOf(const Image& image);
+  // From that slot on, spelled in any way.
+  const Command* Probe(std::string_view name, const Image& image, size_t slot) const;
 
   // A name by which a command is found. One that is spelled all in upper or all in lower case is
   // told by its image; any other is compared letter by letter.
