@@ -25,9 +25,10 @@ int64_t Histogram::UpperBound(int bucket) {
   return static_cast<int64_t>(((base + 1) << shift) - 1);
 }
 
-ABSL_ATTRIBUTE_NOINLINE void Histogram::MakeGroup(size_t number) {
+ABSL_ATTRIBUTE_NOINLINE void Histogram::RecordFirst(size_t number, int64_t value, uint64_t times) {
   if (number >= groups_.size()) groups_.resize(number + 1);
   groups_[number] = std::make_unique<Group>();
+  Record(value, times);
 }
 
 void Histogram::Record(int64_t value, uint64_t times) {
@@ -35,7 +36,7 @@ void Histogram::Record(int64_t value, uint64_t times) {
   const auto bucket = static_cast<unsigned>(BucketOf(static_cast<uint64_t>(value)));
   const size_t number = bucket >> kSubBits;
   if (number >= groups_.size() || !groups_[number]) [[unlikely]]
-    MakeGroup(number);
+    return RecordFirst(number, value, times);
   (*groups_[number])[bucket % (1u << kSubBits)] += times;
   count_ += times;
   sum_ += static_cast<uint64_t>(value) * times;

@@ -41,7 +41,8 @@ class Histogram {
   static int BucketOf(uint64_t value);
   static int64_t UpperBound(int bucket);
   uint64_t CountIn(int bucket) const;
-  void MakeGroup(size_t number);
+  // Record of the first value of a group. It ends with that call, which then keeps nothing over it.
+  void RecordFirst(size_t number, int64_t value, uint64_t times);
   // Calls `visit(bucket, count)` for the buckets of groups that are there, from the smallest on,
   // until it answers false.
   template <typename Visit>
