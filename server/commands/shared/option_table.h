@@ -77,54 +77,29 @@ bool TakeOption(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
   return true;
 }
 
-namespace option_table {
-
-// `find` gives the row of the option that comes, or null.
-template <typename Options, typename Find>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void Read(ArgReader& args, Options& options, Find find) {
-  while (args.more()) {
-    const OptionRow<Options>* const row = find(args, options);
-    if (!row) return args.Fail(ErrorCode::kSyntax);
-    args.Skip();
-    row->read(args, options);
-  }
-}
-
-template <typename Options, size_t kRows, typename Find>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline void ReadOnce(ArgReader& args,
-                                                  const OptionRow<Options> (&rows)[kRows],
-                                                  Options& options, Find find) {
-  static_assert(kRows <= 32);
-  uint32_t seen = 0;  // a bit for each row
-  while (args.more()) {
-    const OptionRow<Options>* const row = find(args, options);
-    const uint32_t bit = row ? uint32_t{1} << (row - rows) : 0;
-    if (!row || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
-    seen |= bit;
-    args.Skip();
-    row->read(args, options);
-  }
-}
-
-}  // namespace option_table
-
 // Takes options to the end of the arguments.
 template <typename Options, size_t kRows>
 void ReadOptions(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
                  std::type_identity_t<Options>& options) {
-  option_table::Read(args, options, [&rows](const ArgReader& words, const Options& before) {
-    return FindOption(words, rows, before);
-  });
+  while (args.more()) {
+    if (!TakeOption(args, rows, options)) return args.Fail(ErrorCode::kSyntax);
+  }
 }
 
 // As ReadOptions, where no option may come twice.
 template <typename Options, size_t kRows>
 void ReadOptionsOnce(ArgReader& args, const OptionRow<Options> (&rows)[kRows],
                      std::type_identity_t<Options>& options) {
-  option_table::ReadOnce(args, rows, options,
-                         [&rows](const ArgReader& words, const Options& before) {
-                           return FindOption(words, rows, before);
-                         });
+  static_assert(kRows <= 32);
+  uint32_t seen = 0;  // a bit for each row
+  while (args.more()) {
+    const OptionRow<Options>* const row = FindOption(args, rows, options);
+    const uint32_t bit = row ? uint32_t{1} << (row - rows) : 0;
+    if (!row || (seen & bit)) return args.Fail(ErrorCode::kSyntax);
+    seen |= bit;
+    args.Skip();
+    row->read(args, options);
+  }
 }
 
 // For who only looks where options stand, as finders of keys do: `see` is told each row that comes
@@ -144,7 +119,8 @@ void SeeOptions(ArgReader args, const OptionRow<Options> (&rows)[kRows],
 //
 //   ReadOptions<kSetOptions>(args, options);
 //
-// The compiler knows the table, and makes of each row's word a comparison with a number.
+// The compiler knows the table, makes of each row's word a comparison with a number, and reads the
+// option without a call.
 
 namespace option_table {
 
@@ -173,29 +149,42 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool IsOption(const ArgReader& args, uint64_
   return true;
 }
 
+// Reads the option that comes, unless it has been seen: a bit for each row. False: none does.
 // Requires: an argument comes.
 template <const auto& kRows, typename Options>
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline const OptionRow<Options>* Find(const ArgReader& args,
-                                                                   const Options& options) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Take(ArgReader& args, Options& options, uint32_t& seen) {
   const uint64_t capitals = CapitalsOf(args.Peek());
-  const OptionRow<Options>* found = nullptr;
-  const auto find = [&]<size_t... kAt>(std::index_sequence<kAt...>) {
-    ((IsOption<kRows, kAt>(args, capitals, options) && (found = &kRows[kAt])) || ...);
+  const auto take = [&]<size_t kAt>() {
+    constexpr uint32_t kBit = uint32_t{1} << kAt;
+    if (!IsOption<kRows, kAt>(args, capitals, options) || (seen & kBit)) return false;
+    seen |= kBit;
+    args.Skip();
+    kRows[kAt].read(args, options);
+    return true;
   };
-  find(std::make_index_sequence<std::size(kRows)>());
-  return found;
+  const auto take_any = [&]<size_t... kAt>(std::index_sequence<kAt...>) {
+    return (take.template operator()<kAt>() || ...);
+  };
+  static_assert(std::size(kRows) <= 32);
+  return take_any(std::make_index_sequence<std::size(kRows)>());
 }
 
 }  // namespace option_table
 
 template <const auto& kRows, typename Options>
 void ReadOptions(ArgReader& args, Options& options) {
-  option_table::Read(args, options, option_table::Find<kRows, Options>);
+  while (args.more()) {
+    uint32_t seen = 0;
+    if (!option_table::Take<kRows>(args, options, seen)) return args.Fail(ErrorCode::kSyntax);
+  }
 }
 
 template <const auto& kRows, typename Options>
 void ReadOptionsOnce(ArgReader& args, Options& options) {
-  option_table::ReadOnce(args, kRows, options, option_table::Find<kRows, Options>);
+  uint32_t seen = 0;
+  while (args.more()) {
+    if (!option_table::Take<kRows>(args, options, seen)) return args.Fail(ErrorCode::kSyntax);
+  }
 }
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 
+#include "absl/base/attributes.h"
 #include "protocol/text/letters.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/expiry_args.h"
@@ -89,7 +90,7 @@ void RecordSet(CommandCall& call, const SetOptions& options, Deadline deadline, 
 //   SET k 2 XX KEEPTTL     → OK
 //   SET k 3 EX 0           → -ERR invalid expire time in 'set' command
 //   SET k 3 EX 10 KEEPTTL  → -ERR syntax error
-void SetWithOptions(CommandCall& call) {
+ABSL_ATTRIBUTE_NOINLINE void SetWithOptions(CommandCall& call) {
   ArgReader args(call.args, 3);
   SetOptions options;
   ReadOptions<kSetOptions>(args, options);
