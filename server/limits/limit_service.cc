@@ -6,14 +6,14 @@
 namespace sluice {
 
 LimitVerdict LimitService::Take(LimiterKey& limiter, int db, const LimitRequest& request,
-                                CountedAs as) {
+                                const CountedAs& as) {
   const LimitVerdict verdict = limiter.Take(request);
   Count(db, limiter.key(), request.config.algorithm, as, verdict.allowed);
   return verdict;
 }
 
-void LimitService::Count(int db, HashedKey key, LimitAlgorithm algorithm, CountedAs as,
-                         bool allowed) {
+void LimitService::Count(int db, const HashedKey& key, LimitAlgorithm algorithm,
+                         const CountedAs& as, bool allowed) {
   // SHADOW hinders no caller, so its refusals are none of the page's.
   if (as.shadow) [[unlikely]]
     return statistics_.shadow.Count(allowed);

@@ -52,14 +52,15 @@ class LimitService {
   };
 
   // Takes, and counts the decision. Requires: limiter.IsOpenTo(request.config.algorithm).
-  LimitVerdict Take(LimiterKey& limiter, int db, const LimitRequest& request, CountedAs as);
+  LimitVerdict Take(LimiterKey& limiter, int db, const LimitRequest& request, const CountedAs& as);
   LimitVerdict Take(LimiterKey& limiter, int db, const LimitRequest& request) {
     return Take(limiter, db, request, CountedAs());
   }
   // Counts a decision that was made without Take: a wait's, or that of a part of LIMIT.ALL.
-  void Count(int db, HashedKey key, LimitAlgorithm algorithm, CountedAs as, bool allowed);
+  void Count(int db, const HashedKey& key, LimitAlgorithm algorithm, const CountedAs& as,
+             bool allowed);
   // Counts the refusal for the page alone: CL.THROTTLE's.
-  void NoteRefused(int db, HashedKey key) {
+  void NoteRefused(int db, const HashedKey& key) {
     if (refused_) [[unlikely]]
       refused_->Count(db, key);
   }

@@ -11,7 +11,7 @@
 
 namespace sluice {
 
-LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
+LimiterKey::LimiterKey(Database& db, const HashedKey& key, const Now& now)
     : db_(db), key_(key), now_(now), entry_(db_.Find(key, now)) {
   if (!entry_ || entry_->type() != ValueType::kLimiter) return;
   if (entry_->is_packed()) {
@@ -23,13 +23,6 @@ LimiterKey::LimiterKey(Database& db, HashedKey key, const Now& now)
   } else {
     object_ = static_cast<Limiter*>(&entry_->value());
   }
-}
-
-bool LimiterKey::IsOpenTo(LimitAlgorithm algorithm) const {
-  if (!entry_) return true;
-  if (packed_) [[likely]]
-    return packed_->config.algorithm == algorithm;
-  return object_ && object_->algorithm() == algorithm;
 }
 
 // --- taking

@@ -24,9 +24,9 @@ class LimiterKey {
  public:
   // Looks the key up once, for all methods. `now` may be another moment than the server's: that at
   // which a logged request was made.
-  LimiterKey(Database& db, HashedKey key, const Now& now);
+  LimiterKey(Database& db, const HashedKey& key, const Now& now);
 
-  HashedKey key() const { return key_; }
+  const HashedKey& key() const { return key_; }
   bool exists() const { return entry_ != nullptr; }
   // No other type's; a missing key is fine. Precondition of whatever follows.
   bool is_limiter() const { return !entry_ || packed_ || object_; }
@@ -35,7 +35,11 @@ class LimiterKey {
     return packed_ ? packed_->config.algorithm : object_->algorithm();
   }
   // No other algorithm's, and no other type's; a missing key is fine.
-  bool IsOpenTo(LimitAlgorithm algorithm) const;
+  bool IsOpenTo(LimitAlgorithm algorithm) const {
+    if (packed_) [[likely]]
+      return packed_->config.algorithm == algorithm;
+    return !entry_ || (object_ && object_->algorithm() == algorithm);
+  }
 
   // Requires: IsOpenTo(the algorithm asked for). A deadline that EXPIRE has brought forward ends
   // the limiter, and so it shows in retry_ms, reset_ms and reset_at_ms.

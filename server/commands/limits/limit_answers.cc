@@ -44,13 +44,10 @@ bool IsLimiter(ReplySink& reply, const LimiterKey& limiter) {
 
 // A key holds one algorithm as long as it lives; another one in the request is most likely a
 // mistake in a deployment, and would forget what was consumed.
-bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
-  if (limiter.IsOpenTo(asked)) [[likely]]
-    return true;
-  if (!IsLimiter(reply, limiter)) return false;
+void RefuseOther(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
+  if (!IsLimiter(reply, limiter)) return;
   reply.Error(Concat("ERR limiter is ", LimitAlgorithmName(limiter.algorithm()), ", not ",
                      LimitAlgorithmName(asked)));
-  return false;
 }
 
 std::vector<std::string> LoggedTake(std::string_view key, const LimitRequest& request,

@@ -18,9 +18,15 @@ inline constexpr std::string_view kShadowEvent = "limit.shadow";
 void ReplyVerdict(ReplySink& reply, const LimitVerdict& verdict);
 
 // Each answers the error itself: WRONGTYPE, or a live key has another algorithm. A missing key is
-// fine.
+// fine. RefuseOther answers that of a key which is not accepted.
 bool IsLimiter(ReplySink& reply, const LimiterKey& limiter);
-bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked);
+void RefuseOther(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked);
+inline bool Accepts(ReplySink& reply, const LimiterKey& limiter, LimitAlgorithm asked) {
+  if (limiter.IsOpenTo(asked)) [[likely]]
+    return true;
+  RefuseOther(reply, limiter, asked);
+  return false;
+}
 
 // The request again, with all of its numbers and the moment at which it was made: from the same
 // state it leads to the same one, whenever it is replayed.
