@@ -1,7 +1,7 @@
 // See command_timer.h. A call begins where the one before it ended, so the clock is read once a
-// call. The hard part is to know what else happened in between: calls that run others (EXEC,
-// scripts) end the run of those; a call that blocks its client, or that runs again for a waiter, is
-// timed singly.
+// call. The hard part is to know what else happened in between: calls that run others (EXEC)
+// end the run of those, but for scripts; a call that blocks its client, or that runs again for a
+// waiter, is timed singly.
 #include "server/dispatch/command_timer.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void CommandTimer::EndOther(const CommandCall& call, const Command& command, int
   if (!(command.spec->flags & (kFast | kTimedInRuns)) || singly_)
     return EndSingle(call, command, begin, secret);
   EndRun();  // of what it has called
-  run_ = {.command = &command, .begin = begin};
+  run_ = {.command = &command};
   AddToRun(call, command, begin);
   if (call.args.size() > kRunArgumentsMax) CloseRun();
 }
@@ -54,7 +54,7 @@ void CommandTimer::EndSingle(const CommandCall& call, const Command& command, in
   if (singly_) begin = std::max(begin, singly_from_);
   singly_ = false;
   const int64_t nanos = clock_.Tick() - begin;
-  CloseRun();  // of what it has called
+  if (!RunsScripts(command)) CloseRun();  // of what it has called
   CommandStatistics& own = counts_.Of(command.number);
   own.nanos += static_cast<uint64_t>(nanos);
   if (nanos >= latency_ns_) [[unlikely]]
@@ -87,12 +87,10 @@ void CommandTimer::CloseRun() {
   if (!run_.command) return;
   const Run run = std::exchange(run_, {});
   CommandStatistics& own = counts_.Of(run.command->number);
-  const int64_t nanos = run.end - run.begin;
-  own.nanos += static_cast<uint64_t>(nanos);
+  own.nanos += static_cast<uint64_t>(run.nanos);
   if (!settings_.latency_tracking) return;
-  // Most runs of a script or of a mixed pipeline are of one call: a division costs as much as a
-  // look-up.
-  own.latency_ns.Record(run.calls == 1 ? nanos : nanos / run.calls, run.calls);
+  // Most runs of a mixed pipeline are of one call: a division costs as much as a look-up.
+  own.latency_ns.Record(run.calls == 1 ? run.nanos : run.nanos / run.calls, run.calls);
 }
 
 void CommandTimer::WatchCall(const CommandCall& call, const Command& command, int64_t nanos) {

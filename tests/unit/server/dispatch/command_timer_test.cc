@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/dispatch/command_table.h"
@@ -54,6 +56,20 @@ class CommandTimerTest : public EngineFixture {
   }
 };
 
+// Calls `slow_changes` with each change of the key `slow`.
+class SlowKey final : public EffectSink {
+ public:
+  explicit SlowKey(std::function<void()> slow_changes) : slow_changes_(std::move(slow_changes)) {}
+  void Effect(int, Args command, EffectTime) override {
+    if (command[1] == "slow") slow_changes_();
+  }
+  void GroupBegin() override {}
+  void GroupEnd() override {}
+
+ private:
+  const std::function<void()> slow_changes_;
+};
+
 // One reading of the tick a call; the histogram gets the mean of the run.
 TEST_F(CommandTimerTest, ARunIsCountedWithItsMean) {
   EachReadingTakes(9 * kMilli);
@@ -89,18 +105,7 @@ TEST_F(CommandTimerTest, EachSlowCallOfARunIsLogged) {
 
 // The run goes on around it.
 TEST_F(CommandTimerTest, TheOneSlowCallAmongManyIsKnown) {
-  class Slow final : public EffectSink {
-   public:
-    explicit Slow(TestEngine& server) : server_(server) {}
-    void Effect(int, Args command, EffectTime) override {
-      if (command[1] == "slow") server_.clock().AdvanceMicros(50'000);
-    }
-    void GroupBegin() override {}
-    void GroupEnd() override {}
-
-   private:
-    TestEngine& server_;
-  } slow(server());
+  SlowKey slow([this] { server().clock().AdvanceMicros(50'000); });
   engine().part<Effects>().set_sink(kToLog, &slow);
   Pipeline(Times(20, "INCR a\r\n") + "INCR slow\r\n" + Times(20, "INCR a\r\n"));
   engine().part<Effects>().set_sink(kToLog, nullptr);
@@ -108,6 +113,48 @@ TEST_F(CommandTimerTest, TheOneSlowCallAmongManyIsKnown) {
   EXPECT_EQ(log().front().micros, 50'000);
   EXPECT_EQ(Of("INCR").calls, 41u);
   EXPECT_EQ(Of("INCR").nanos, 50 * kMilli);
+}
+
+// Counted with their mean; each script is timed by itself.
+TEST_F(CommandTimerTest, ARunGoesOnFromScriptToScript) {
+  const std::string increment = "EVAL \"return redis.call('INCR', KEYS[1])\" 1 ";
+  const std::string get = "EVAL \"return redis.call('GET', 'a')\" 0\r\n";
+  Pipeline(increment + "a\r\n" + get + "CONFIG RESETSTAT\r\n");  // compiling takes time, too
+  EachReadingTakes(9 * kMilli);
+  Pipeline("INCR a\r\n" + increment + "a\r\n" + get + increment + "b\r\n" + increment +
+           "a\r\nINCR a\r\n");
+  EXPECT_EQ(Of("INCR").nanos, 5 * 9 * kMilli);
+  EXPECT_EQ(Of("INCR").latency_ns.count(), 5u);
+  EXPECT_EQ(Of("INCR").latency_ns.max(), 9 * kMilli);
+  EXPECT_EQ(Of("GET").nanos, 9 * kMilli);
+  EXPECT_EQ(Of("EVAL").nanos, 4 * 2 * 9 * kMilli);
+  EXPECT_EQ(Of("EVAL").latency_ns.count(), 4u);
+  EXPECT_EQ(Of("EVAL").latency_ns.max(), 2 * 9 * kMilli);
+}
+
+// The effects of a script are told when it is over: the second and the third are slow.
+TEST_F(CommandTimerTest, TheMeanOfARunIsThatOfSeveralScripts) {
+  const std::string increment = "EVAL \"return redis.call('INCR', KEYS[1])\" 1 ";
+  Pipeline(increment + "a\r\nCONFIG RESETSTAT\r\n");  // compiling reads the tick, too
+  SlowKey slow([this] { EachReadingTakes(50 * kMilli); });
+  engine().part<Effects>().set_sink(kToLog, &slow);
+  Pipeline(increment + "slow\r\n" + increment + "a\r\n" + increment + "a\r\n");
+  engine().part<Effects>().set_sink(kToLog, nullptr);
+  EXPECT_EQ(Of("INCR").nanos, 100 * kMilli);
+  EXPECT_EQ(Of("INCR").latency_ns.count(), 3u);
+  EXPECT_EQ(Of("INCR").latency_ns.max(), 100 * kMilli / 3);
+  EXPECT_EQ(Of("EVAL").latency_ns.max(), 100 * kMilli);
+}
+
+TEST_F(CommandTimerTest, WhoAsksForFiguresEndsTheRunOfScripts) {
+  EachReadingTakes(9 * kMilli);
+  const std::string script = "EVAL \"return redis.call('INCR', 'a')\" 0\r\n";
+  Pipeline(script + script + "CONFIG RESETSTAT\r\n" + script);
+  EXPECT_EQ(Of("INCR").nanos, 9 * kMilli);
+  EXPECT_EQ(Of("INCR").latency_ns.count(), 1u);
+  client().SendBytes(script + "EVAL \"return redis.call('INFO', 'latencystats')\" 0\r\n");
+  EXPECT_THAT(client().TakeBytes(), testing::HasSubstr("latency_percentiles_usec_incr"));
+  EXPECT_EQ(Of("INCR").latency_ns.count(), 2u);
 }
 
 TEST_F(CommandTimerTest, ALowThresholdTimesEveryCall) {
