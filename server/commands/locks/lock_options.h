@@ -7,6 +7,7 @@
 #include "server/dispatch/arg_reader.h"
 #include "server/dispatch/command.h"
 #include "storage/locks/lock.h"
+#include "storage/requests/request_memory.h"
 
 namespace sluice {
 
