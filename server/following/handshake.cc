@@ -144,7 +144,8 @@ void Handshake::SayAll(std::string& out) {
   if (!introduction_.address.empty())
     say(Awaited::kAddress, {"REPLCONF", "ip-address", introduction_.address});
   say(Awaited::kAbilities, {"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "sluice"});
-  say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", "?"});
+  const std::string& run_id = introduction_.run_id;
+  say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", run_id.empty() ? "?" : run_id});
 }
 
 // "+sluice 17 <run id>": what the Sluice of that run makes or relays from the byte 17 on.

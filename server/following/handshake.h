@@ -5,7 +5,8 @@
 //                                                                                        │
 //    +FULLRESYNC id offset: an image follows; +CONTINUE [id]: the stream; -ERR: ── SYNC ─┘
 //
-// It asks a Sluice whose stream that is (REPLCONF sluice-stream): the answer names the offset
+// It asks a Sluice whose stream that is (REPLCONF sluice-stream, and says with it which run of a
+// Sluice asks, so that its former links count no more): the answer names the offset
 // from which that holds, as before it a server may have relayed another's, and who answers: it may
 // be this server itself. A redis-server refuses the question, and its role tells (INFO).
 //

@@ -25,7 +25,7 @@ ReplicationId Replicas::NewId(Host& host) {
 }
 
 size_t Replica::MemoryBytes() const {
-  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(end_mark);
+  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(run_id) + HeapBytes(end_mark);
 }
 
 Replicas::Replicas(const Uses& uses)
@@ -76,12 +76,23 @@ void Replicas::SyncSilently(Session& session) {
 Replica& Replicas::Adopt(Session& session) {
   Replica& replica = Introduce(session);
   replica.acked_ms = on_.clock.now().ms();
+  DropFormerLinks(replica.run_id);
   Log(LogLevel::kNotice, Concat("Replica ", AddressOf(session), " asks for synchronization"));
   on_.clients.SetKind(session, SessionKind::kReplica);
   if (on_.config.settings().repl_disable_tcp_nodelay) on_.host.GatherPackets(session);
   replicas_.push_back(session.id);
   deserted_ms_ = -1;
   return replica;
+}
+
+void Replicas::DropFormerLinks(const std::string& run_id) {
+  if (run_id.empty()) return;
+  ForEach([&](Session& session, Replica& replica) {
+    if (replica.run_id != run_id) return;
+    Log(LogLevel::kNotice, Concat("Closing a former link of replica ", AddressOf(session)));
+    replica.has_acked = replica.is_admitted = false;
+    on_.clients.Close(session, CloseMode::kNow);
+  });
 }
 
 void Replicas::Continue(Session& session, Replica& replica, int64_t offset) {

@@ -205,6 +205,9 @@ class Replicas final : public FollowerTurns {
   void CloseStream();
   void DropAll();
   Replica& Adopt(Session& session);
+  // A run of a Sluice follows over one link. Another one of it is dead, though nobody may have
+  // heard: what it has acknowledged would count twice.
+  void DropFormerLinks(const std::string& run_id);
   void Continue(Session& session, Replica& replica, int64_t offset);
   void AwaitImage(Session& session, Replica& replica);
   std::string Greeting(Replica& replica);

@@ -119,8 +119,9 @@ bool SetFilter(CommandCall& call, std::string_view value) {
 bool PassOver(CommandCall&, std::string_view) { return true; }
 
 // A Sluice that follows asks whose words it is about to be sent, from which offset on, and who
-// answers. It may be this server itself, which then has no stream.
-bool TellOrigin(CommandCall& call, std::string_view) {
+// answers. It may be this server itself, which then has no stream. `run_id`: of who asks, or "?".
+bool TellOrigin(CommandCall& call, std::string_view run_id) {
+  if (ReplicationId::Of(run_id)) IntroducedBy(call).run_id = run_id;
   const Replicas& replicas = call.part<Replicas>();
   const std::string origin = IsStreamThere(call) ? OriginText(replicas.origin()) : "none 0";
   call.reply.Status(Concat(origin, " ", replicas.run_id()));

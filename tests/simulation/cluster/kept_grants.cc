@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "protocol/text/concat.h"
+#include "server/following/following.h"
 #include "storage/keyspace/keyspace.h"
 #include "storage/locks/lock.h"
 #include "tests/simulation/cluster/compare.h"
@@ -175,9 +177,23 @@ class AskingClient final : public Client {
       const auto have = std::ranges::count_if(kept_.replicas, [&](Machine* replica) {
         return HasToken(*replica, request.keys[i], request.owner, token);
       });
-      EXPECT_GE(have, request.replicas) << "have token " << token << " of " << request.keys[i];
+      EXPECT_GE(have, request.replicas)
+          << "have token " << token << " of " << request.keys[i] << " at "
+          << world_.time().now() / kMs << " ms: " << ShowReplicas(request, i);
       ++kept_.sums.kept;
     }
+  }
+
+  // For readers.
+  std::string ShowReplicas(const KeptRequest& request, size_t lock) const {
+    std::string text;
+    for (Machine* const replica : kept_.replicas) {
+      const LockHolder* const holder = HolderAt(*replica, request.keys[lock], request.owner);
+      const Following& following = replica->engine().engine().part<Following>();
+      text += Concat("\n", replica->name(), " has token ", holder ? holder->token : 0,
+                     ", and has applied ", following.applied());
+    }
+    return text;
   }
 
   KeptWorld& kept_;
@@ -191,8 +207,8 @@ void ChangeOption(World& world, Machine& master) {
     if (world.clients_rest()) return;
     master.Order({"CONFIG", "SET", "lock-min-replicas", std::to_string(world.Pick(0, 2)),
                   "lock-replicas-timeout", std::to_string(world.Pick(20, 1000))});
-    if (world.OneIn(4))
-      master.Order({"CLIENT", "PAUSE", std::to_string(world.Pick(1, 500)), "WRITE"});
+    if (world.OneIn(2))
+      master.Order({"CLIENT", "PAUSE", std::to_string(world.Pick(1, 1500)), "WRITE"});
     ChangeOption(world, master);
   });
 }

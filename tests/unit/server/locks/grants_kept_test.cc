@@ -254,6 +254,30 @@ TEST_F(GrantsKeptTest, ReplicasMayComeAndGoWhileAGrantWaits) {
   EXPECT_THAT(Answer(alice_), StartsWith("-NOREPLICAS 0 of 1"));
 }
 
+// Its connection may be lost, and nobody have heard of that.
+TEST_F(GrantsKeptTest, AReplicaThatComesAgainIsNotCountedTwice) {
+  const auto come = [this]() -> TestClient& {
+    TestClient& replica = NewReplica("sluice");
+    replica.Run({"REPLCONF", "sluice-stream", std::string(40, 'a')});
+    return replica;
+  };
+  TestClient& other = Sluice();
+  TestClient& before = come();
+  Sync(before);
+  Acknowledge(before, end());
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 2 900"), "");
+  Acknowledge(before, end());
+  TestClient& again = come();
+  Sync(again, id(), std::to_string(end() + 1));
+  EXPECT_TRUE(before.closed());
+  Acknowledge(again, end());
+  Acknowledge(again, end());
+  EXPECT_EQ(locks().replica_waits().size(), 1U);
+  EXPECT_EQ(Answer(alice_), "") << "the other one does not have it";
+  AcknowledgeAll(other);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+}
+
 TEST_F(GrantsKeptTest, WhatEndsTheGrantMeanwhileIsTold) {
   TestClient& replica = Sluice();
   const std::string lost = "-NOREPLICAS the lock was lost before enough replicas had the grant";
