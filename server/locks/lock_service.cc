@@ -222,8 +222,11 @@ void LockService::SessionEnded(const Session& session) {
 // At its end what it has put off and no time has brought about (sessions that ended) is done before
 // the requests that a pause has held back.
 void LockService::FollowStandstill() {
-  if (on_.standstill.is_on() != locks_.stands_still()) [[unlikely]]
-    locks_.StandStill(on_.standstill.is_on(), on_.clock.now());
+  if (on_.standstill.is_on() == locks_.stands_still()) [[likely]]
+    return;
+  // A client that has waited in vain, or is gone, gets none of the locks that are handed over now.
+  if (waits_.any_cancelled() && !held_.are_aside()) waits_.Cancel();
+  locks_.StandStill(on_.standstill.is_on(), on_.clock.now());
 }
 
 void LockService::EndBindings(const Session& session) {

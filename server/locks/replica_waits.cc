@@ -121,7 +121,7 @@ void ReplicaWaits::Finish(Waits::iterator wait) {
       ReplyGrant(reply, grant.grants.front(), grant.waited_ms);
     }
   });
-  // What is left of several goes in the next turn: this one has its number.
+  // The rest of several goes in the next turn: this one has its number.
   if (!is_held) Note(std::move(done));
 }
 

@@ -311,6 +311,19 @@ TEST_F(GrantsKeptTest, WhereOneOfSeveralLocksIsLostTheOthersAreTakenBack) {
   EXPECT_EQ(Text("LOCK.INFO a"), "[]");
 }
 
+TEST_F(GrantsKeptTest, WhoHasWaitedInVainIsGrantedNothingAsAPauseEnds) {
+  Sluice();
+  for (const std::string words : {"", " REPLICAS 1 500"}) {
+    EXPECT_THAT(Text("LOCK.ACQUIRE job alice LEASE 60"), HasSubstr(", :1, :0]"));
+    EXPECT_EQ(Ask(bob_, "LOCK.ACQUIRE job bob LEASE 30000 WAIT 200" + words), "");
+    AdvanceTime(20);
+    EXPECT_EQ(Text("CLIENT PAUSE 100 WRITE"), "+OK");
+    server().clock().Advance(180);  // in one turn the pause ends, and then the wait
+    EXPECT_EQ(Answer(bob_), "(nil-array)") << words;
+    EXPECT_EQ(Text("LOCK.INFO job"), "[]") << words;
+  }
+}
+
 TEST_F(GrantsKeptTest, AClientThatGoesLeavesNoGrantBehind) {
   TestClient& replica = Sluice();
   EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000 REPLICAS 1 900"), "");
