@@ -215,7 +215,7 @@ size_t MasterLink::TakeImage(std::string_view bytes) {
   return taken;
 }
 
-// A piece is on the disk: there is room for more, or it was the last.
+// A piece is on the disk: there is room for more, or, once all has come, it was the last.
 void MasterLink::ImageProgressed() {
   if (file_->fault() != 0) {
     return Drop(
@@ -223,7 +223,8 @@ void MasterLink::ImageProgressed() {
                "MASTER <-> REPLICA synchronization: ",
                std::strerror(file_->fault())));
   }
-  if (state_ == LinkState::kLoading && file_->is_written()) {
+  if (state_ == LinkState::kLoading) {
+    assert(file_->is_written());
     const std::string path = file_->path();
     file_.reset();
     return follower_.TakeImage(path, agreement_);

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iterator>
-#include <random>
+#include <cerrno>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -23,7 +23,7 @@ constexpr int64_t kHandedClientsUntil = 22 * kSecond;
 constexpr int64_t kHandedEnd = 80 * kSecond;
 constexpr int64_t kOrderAfterMax = 1500 * kMs;
 constexpr int64_t kLookEvery = 20 * kMs;
-constexpr int64_t kSlowAtFirst = 3 * kSecond;
+constexpr int64_t kTroubleAtFirst = 3 * kSecond;
 constexpr int kRightings = 5;
 constexpr size_t kBulkBytes = 5 * 1024 * 1024;
 constexpr uint32_t kHandedHarm = Harm::kCuts | Harm::kBreaks | Harm::kPauses | Harm::kKills |
@@ -42,7 +42,7 @@ Orders RoleBySentinel(const std::string& host, const std::string& port) {
 
 class HandedOver {
  public:
-  explicit HandedOver(uint64_t seed) : world_(seed) {}
+  HandedOver(uint64_t seed, int64_t skew_ms) : world_(seed, false, skew_ms) {}
 
   std::optional<std::string> Play(HandedOverSums& sums);
 
@@ -53,6 +53,7 @@ class HandedOver {
     return machine.engine().engine().part<Following>().is_on();
   }
   Machine& Asked();
+  void TroubleAtFirst();
   void Look();
   void Order();
   void OrderOf(Machine& machine, const Machine& peer);
@@ -82,6 +83,21 @@ Machine& HandedOver::Server(const std::string& name) {
 
 // Some clients believe what is no more.
 Machine& HandedOver::Asked() { return world_.OneIn(4) ? Other(*master_) : *master_; }
+
+// The disk of the other one is slow, or full, while the first image comes.
+void HandedOver::TroubleAtFirst() {
+  const auto heal = [this](std::function<void()> how) {
+    world_.time().After(world_.Pick(1, kTroubleAtFirst), std::move(how));
+  };
+  if (world_.OneIn(2)) {
+    other_->set_aside_max(kTroubleAtFirst / 4);
+    heal([this] { other_->set_aside_max(kMs); });
+  }
+  if (world_.OneIn(4)) {
+    other_->disk().write_fault = ENOSPC;
+    heal([this] { other_->disk().write_fault = 0; });
+  }
+}
 
 // Where both are masters neither grants, and each has what was granted. Where none is, the one that
 // was has it.
@@ -155,14 +171,10 @@ std::optional<std::string> HandedOver::Play(HandedOverSums& sums) {
   one_->Start();
   if (world_.OneIn(8)) one_->Order({"SET", "bulk", std::string(kBulkBytes, 'b')});
   other_->set_config("replicaof", "a 6379");
-  if (world_.OneIn(2)) {
-    other_->set_aside_max(kSlowAtFirst / 4);
-    time.After(kSlowAtFirst, [this] { other_->set_aside_max(kMs); });
-  }
   other_->Start();
+  TroubleAtFirst();
   world_.set_finder([this]() -> Machine& { return Asked(); });
   for (int i = 0; i < 5; ++i) world_.AddClient<LockClient>(*one_);
-  world_.AddClient<AnyClient>(*one_);
   world_.set_clients_until(kHandedClientsUntil);
   Harm harm(world_, kHandedHarm);
   harm.Begin(3 * kSecond, kOrdersUntil);
@@ -191,8 +203,8 @@ std::optional<std::string> HandedOver::Play(HandedOverSums& sums) {
 
 }  // namespace
 
-std::optional<std::string> PlayHandedOver(uint64_t seed, HandedOverSums& sums) {
-  return HandedOver(seed).Play(sums);
+std::optional<std::string> PlayHandedOver(uint64_t seed, int64_t skew_ms, HandedOverSums& sums) {
+  return HandedOver(seed, skew_ms).Play(sums);
 }
 
 }  // namespace sluice::cluster
