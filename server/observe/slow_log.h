@@ -27,7 +27,7 @@ struct SlowEntry {
 
 class SlowLog {
  public:
-  // What an entry keeps in Redis 7.0, which has no option for it.
+  // An entry keeps so many in Redis 7.0, which has no option for it.
   static constexpr size_t kArgsMaxOfRedis7 = 32;
 
   struct Client {
