@@ -59,6 +59,7 @@ CommandLine ReadCommandLine(std::span<const std::string_view> arguments);
 Fault Configure(const CommandLine& line, std::string_view stdin_text, Config& config);
 
 std::string_view HelpText();
-std::string VersionText();  // one line
+// One line. Test tools look for "v=" or the first number with dots, and want Redis's version there.
+std::string VersionText();
 
 }  // namespace sluice

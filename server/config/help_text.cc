@@ -81,8 +81,8 @@ Examples:
 std::string_view HelpText() { return kHelp; }
 
 std::string VersionText() {
-  return Concat("Sluice server v=", kSluiceVersion, " (speaks Redis ", kRedisVersion,
-                ") bits=", sizeof(void*) * 8);
+  return Concat("Sluice as Redis server v=", kRedisVersion, " bits=", sizeof(void*) * 8,
+                " (Sluice ", kSluiceVersion, ")");
 }
 
 }  // namespace sluice

@@ -158,7 +158,7 @@ def try_tarball(root):
     tar = ["/bin/busybox", "tar"] if (root.folder / "bin/busybox").exists() else ["tar"]
     root.run(*tar, "-xzf", archive, "-C", "/tmp")
     program = "/tmp/" + pathlib.Path(archive).name.replace(".tar.gz", "/sluice")
-    assert root.run(program, "--version").startswith("Sluice server")
+    assert root.run(program, "--version").startswith("Sluice as Redis server v=")
     (root.folder / "etc").mkdir(exist_ok=True)
     (root.folder / "etc/hosts").write_text("127.0.0.1 localhost door\n", encoding="utf-8")
     with started(root, program) as (port, begin), socket.create_connection(("127.0.0.1", port)) as connection:
@@ -195,7 +195,7 @@ def try_wheels(root):
     tolerant = ["--break-system-packages"] if root.folder.name == "bookworm" else []
     root.run("python3", "-m", "pip", "install", "-q", "--no-index", "--force-reinstall", "--find-links", "/archives",
              *tolerant, "sluice[server]", stderr=subprocess.DEVNULL)
-    assert root.run("sluice", "--version").startswith("Sluice server")
+    assert root.run("sluice", "--version").startswith("Sluice as Redis server v=")
     root.bring_cases()
     root.run("python3", root.write("cases.py", PYTHON_CASES))
     return float(root.run("python3", root.write("try.py", PYTHON)))

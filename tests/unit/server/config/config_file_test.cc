@@ -405,6 +405,13 @@ TEST(CommandLineTest, AnExportIsOfFilesOrOfAServer) {
   for (const auto& words : wrong) EXPECT_NE(ReadCommandLine(words).fault, "") << words[1];
 }
 
+// Test tools that start a server of their own refuse one that is older than some Redis.
+TEST(CommandLineTest, TheVersionIsThatOfRedisToWhoeverLooksForOne) {
+  const std::string text = VersionText();
+  EXPECT_EQ(text.substr(0, text.find_first_of("0123456789")), "Sluice as Redis server v=");
+  EXPECT_THAT(text, HasSubstr("Redis server v=7.0.15 bits=64 "));
+}
+
 // The words that --help shows are those that are read.
 TEST(CommandLineTest, EveryFormOfTheHelpIsRead) {
   std::vector<std::string> forms;
