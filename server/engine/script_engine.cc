@@ -25,13 +25,13 @@ size_t ScriptEngine::MemoryBytes() const {
 
 // --- running
 
-// Asks about a script that declares what it does, on a replica; empty: it may run.
+// Asks about a script on a replica; empty: it may run. Only one that declares what it does says
+// that it writes before it does so, or that it needs no data.
 std::string_view ScriptEngine::WhyNotHere(uint32_t flags) const {
-  if (on_.follows.IsStale(on_.settings) && !(flags & kScriptAllowStale)) {
-    return "MASTERDOWN Link with MASTER is down, replica-serve-stale-data is set to 'no' and "
-           "'allow-stale' flag is not set on the script.";
-  }
-  if (on_.follows.IsReadOnly(on_.settings) && !(flags & kScriptNoWrites)) return kReadOnlyText;
+  const bool may_write = !(flags & (kScriptUndeclared | kScriptNoWrites));
+  if (may_write && on_.follows.IsReadOnly(on_.settings)) return kReadOnlyText;
+  if (!(flags & kScriptAllowStale) && on_.follows.IsStale(on_.settings))
+    return on_.follows.StaleText();
   return {};
 }
 
@@ -39,7 +39,7 @@ void ScriptEngine::Run(CommandCall& call, LuaState& state, const ScriptRun& scri
                        bool read_only) {
   const bool declared = !(flags & kScriptUndeclared);
   const bool may_write = declared && !(flags & kScriptNoWrites);
-  if (declared && !call.client.replays) {
+  if (!call.client.replays) {
     if (const std::string_view why = WhyNotHere(flags); !why.empty()) return call.reply.Error(why);
   }
   if (declared && (flags & kScriptNoCluster) && on_.slots.is_on())
@@ -187,8 +187,9 @@ bool ScriptEngine::MayChange(const Request& request, ReplySink& reply) {
 // A replica that has lost its master may have to refuse what depends on its data. False: the reason
 // has been answered.
 bool ScriptEngine::IsFresh(const Command& command, ReplySink& reply) {
-  if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) return true;
-  Refuse(&command, on_.follows.StaleText(), reply);
+  if (!on_.follows.IsStale(on_.settings) || (command.spec->flags & kStale)) [[likely]]
+    return true;
+  Refuse(&command, "ERR Can not execute the command on a stale replica", reply);
   return false;
 }
 
