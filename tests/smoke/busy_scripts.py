@@ -56,6 +56,7 @@ def test_script_kill():
             caller = begin(server, "EVAL", text, 0)
             other = busy(server, "SCRIPT")
             refused(other.call("FUNCTION", "KILL"), b"BUSY")
+            refused(other.call("FUNCTION", "STATS"), b"BUSY")
             refused(other.call("SHUTDOWN"), b"BUSY")
             assert other.call("SCRIPT", "KILL") == ("+", b"OK")
             ended(caller, b"Script killed by user with SCRIPT KILL...")

@@ -47,7 +47,7 @@ void ReplyLibrary(const FunctionLibrary& library, bool with_code, ReplySink& rep
   reply.Bulk(library.code);
 }
 
-// Seen only from another client, while a slow function or script lets it in. The duration is that
+// Seen only from another client, while a slow function lets it in. The duration is that
 // of the steady clock, since the turn's own time stands still.
 void ReplyRunning(CommandCall& call) {
   ReplySink& reply = call.reply;
@@ -108,9 +108,12 @@ void ListFunctions(CommandCall& call) {
   for (const FunctionLibrary* library : chosen) ReplyLibrary(*library, with_code, call.reply);
 }
 
-// There is one engine, LUA, and its name is part of the answer.
+// There is one engine, LUA, and its name is part of the answer. A script of EVAL that runs is no
+// function, and SCRIPT KILL ends it: the answer says so.
 void ShowFunctionStats(CommandCall& call) {
+  const ScriptState& state = call.part<ScriptState>();
   ReplySink& reply = call.reply;
+  if (state.running() && !state.now_running()->is_function) return reply.Error(state.BusyText());
   reply.Map(2);
   reply.Bulk("running_script");
   ReplyRunning(call);
