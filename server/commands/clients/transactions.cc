@@ -174,7 +174,7 @@ bool MayStillRun(CommandCall& call, const QueuedCommand& queued) {
   if (verdict.denial == Denial::kCommand)
     reason = "no permission to execute the command or subcommand";
   if (verdict.denial == Denial::kChannel) {
-    reason = "no permission to access one of the channels used as argument to the command";
+    reason = "no permission to access one of the channels used as arguments";
   }
   call.reply.Error(
       Concat("NOPERM ACLs rules changed between the moment the transaction was accumulated and the "
