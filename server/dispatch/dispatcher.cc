@@ -278,12 +278,6 @@ MemoryNeed Dispatcher::NeedOf(const Session& session, const Request& request) {
   return spec.categories & (kCatLock | kCatLimit) ? MemoryNeed::kLocks : MemoryNeed::kAny;
 }
 
-// A script declares by its shebang line whether it writes, so its flags depend on the request.
-uint32_t Dispatcher::FlagsOf(const Request& request) {
-  const CommandSpec& spec = *request.command.spec;
-  return spec.request_flags ? spec.request_flags(on_.parts, request) : spec.flags;
-}
-
 void Dispatcher::RunWithoutWords(Session& session, const Command& command, std::string_view key,
                                  absl::FunctionRef<Work()> work) {
   assert(!on_.effects.wanted());
@@ -382,7 +376,7 @@ void Dispatcher::Queue(Session& session, const Request& request) {
   transaction.memory_need = std::max(transaction.memory_need, NeedOf(request));
   transaction.writes_keys |= (FlagsOf(request) & kWrite) != 0;
   transaction.may_run_while_loading &= (row_flags & kLoading) != 0;
-  transaction.may_run_while_stale &= (row_flags & kStale) != 0;
+  transaction.may_run_while_stale &= (FlagsOf(request) & kStale) != 0;
   if (transaction.queue_bytes > static_cast<size_t>(on_.settings.client_query_buffer_limit)) {
     return on_.clients.CloseOverQueryLimit(session);
   }

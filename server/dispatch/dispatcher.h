@@ -67,7 +67,8 @@ class Dispatcher {
   };
   explicit Dispatcher(const Uses& uses)
       : on_(uses),
-        gates_(uses.settings, uses.script, uses.log, uses.follows, uses.access, uses.slots) {}
+        gates_(uses.parts, uses.settings, uses.script, uses.log, uses.follows, uses.access,
+               uses.slots) {}
 
   // Shows it clients' requests while SlowPathFlags::kHooked is raised.
   void set_hook(RequestHook& hook) { hook_ = &hook; }
@@ -131,7 +132,7 @@ class Dispatcher {
   RequestOutcome ShowToHook(Session& session, const RequestHook::Arrival& arrival,
                             const HashedKey& first_key);
   void RefuseWords(Session& session, Args words, const Command* known);
-  uint32_t FlagsOf(const Request& request);
+  uint32_t FlagsOf(const Request& request) const { return gates_.FlagsOf(request); }
   MemoryNeed NeedOf(const Request& request);
   MemoryNeed NeedOf(const Session& session, const Request& request);
   std::string Refusal(const Session& session, const Request& request);

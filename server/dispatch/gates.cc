@@ -62,13 +62,18 @@ std::string Gates::HasKeys(const Session& session, const Request& request) const
   return slots_.is_on() ? slots_.Ask(session, request) : std::string();
 }
 
+uint32_t Gates::FlagsOf(const Request& request) const {
+  const CommandSpec& spec = *request.command.spec;
+  return spec.request_flags ? spec.request_flags(parts_, request) : spec.flags;
+}
+
 // A change that cannot be written down is not made: neither by a command nor by the EXEC of some.
 // PING is refused too, as by Redis.
 std::string Gates::MayWrite(const Session& session, const Request& request) const {
   if (!log_.denies_writes()) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
-  const bool writes = (request.command.spec->flags & (kWrite | kTellsHealth)) ||
-                      (executes && TransactionOf(session)->writes);
+  const bool writes = (FlagsOf(request) & (kWrite | kTellsHealth)) ||
+                      (executes && TransactionOf(session)->writes_keys);
   return writes ? log_.WriteRefusal() : std::string();
 }
 
@@ -76,7 +81,9 @@ std::string Gates::MayWrite(const Session& session, const Request& request) cons
 std::string Gates::HasReplicas(const Session& session, const Request& request) const {
   if (session.replays) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
-  return std::string(LackOfReplicas(log_, request, executes && TransactionOf(session)->writes));
+  const bool runs_writes =
+      (FlagsOf(request) & kWrite) || (executes && TransactionOf(session)->writes_keys);
+  return std::string(LackOfReplicas(log_, request, runs_writes));
 }
 
 // A client's write to a replica would be lost, and make it differ from its master.
@@ -84,7 +91,7 @@ std::string Gates::IsMaster(const Session& session, const Request& request) cons
   if (!follows_.IsReadOnly(settings_) || session.replays) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
   const bool writes =
-      (request.command.spec->flags & kWrite) || (executes && TransactionOf(session)->writes_keys);
+      (FlagsOf(request) & kWrite) || (executes && TransactionOf(session)->writes_keys);
   return writes ? std::string(kReadOnlyText) : std::string();
 }
 
@@ -92,8 +99,8 @@ std::string Gates::IsMaster(const Session& session, const Request& request) cons
 std::string Gates::NotStale(const Session& session, const Request& request) const {
   if (!follows_.IsStale(settings_)) return {};
   const bool executes = session.in_multi() && (request.command.spec->flags & kEndsMulti);
-  const bool may_run = executes ? TransactionOf(session)->may_run_while_stale
-                                : (request.command.spec->flags & kStale) != 0;
+  const bool may_run =
+      executes ? TransactionOf(session)->may_run_while_stale : (FlagsOf(request) & kStale) != 0;
   return may_run ? std::string() : std::string(follows_.StaleText());
 }
 

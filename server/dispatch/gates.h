@@ -3,6 +3,7 @@
 // session with no condition on a server with none skips them all.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "server/clients/session.h"
 #include "server/config/config.h"
 #include "server/config/follow_state.h"
+#include "server/core/parts.h"
 #include "server/dispatch/access_gate.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/log_state.h"
@@ -24,9 +26,10 @@ inline constexpr std::string_view kOnlyReplayedText =
 
 class Gates {
  public:
-  Gates(const Settings& settings, const ScriptState& script, const LogState& log,
-        const FollowState& follows, AccessGate& access, SlotGate& slots)
-      : settings_(settings),
+  Gates(const Parts& parts, const Settings& settings, const ScriptState& script,
+        const LogState& log, const FollowState& follows, AccessGate& access, SlotGate& slots)
+      : parts_(parts),
+        settings_(settings),
         script_(script),
         log_(log),
         follows_(follows),
@@ -40,6 +43,9 @@ class Gates {
   // server allows.
   std::string AskOfClient(const Session& session, const Request& request) const;
   std::string AskOfServer(const Session& session, const Request& request) const;
+
+  // A script declares by its shebang line whether it writes, so its flags depend on the request.
+  uint32_t FlagsOf(const Request& request) const;
 
  private:
   using Gate = std::string (Gates::*)(const Session&, const Request&) const;
@@ -64,6 +70,7 @@ class Gates {
   std::string NotBusy(const Session& session, const Request& request) const;
   std::string TouchesNoKeys(const Session& session, const Request& request) const;
 
+  const Parts& parts_;
   const Settings& settings_;
   const ScriptState& script_;
   const LogState& log_;

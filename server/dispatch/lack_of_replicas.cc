@@ -13,9 +13,9 @@ bool OnlyReads(const Request& request) {
 }  // namespace
 
 // min-replicas-to-write goes by the flags of the row, as in Redis.
-std::string_view LackOfReplicas(const LogState& log, const Request& request, bool executes_writes) {
+std::string_view LackOfReplicas(const LogState& log, const Request& request, bool runs_writes) {
   const CommandSpec& spec = *request.command.spec;
-  const bool writes = (spec.flags & kWrite) || executes_writes;
+  const bool writes = (spec.flags & kWrite) || runs_writes;
   const std::string_view refusal = log.ReplicasRefusal(writes, spec.tells_of_grant);
   const bool lacks_sluices = !refusal.empty() && !log.lacks_replicas;
   return lacks_sluices && OnlyReads(request) ? std::string_view() : refusal;

@@ -9,8 +9,9 @@
 
 namespace sluice {
 
-// Empty: there are enough, or none is needed. `executes_writes`: it ends a MULTI with such.
+// Empty: there are enough, or none is needed. `runs_writes`: it is EXEC of such, or a script that
+// declares that it may write.
 std::string_view LackOfReplicas(const LogState& log, const Request& request,
-                                bool executes_writes = false);
+                                bool runs_writes = false);
 
 }  // namespace sluice

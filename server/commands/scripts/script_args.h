@@ -50,7 +50,8 @@ inline void ShowScriptCall(const CommandCall& call) {
 // The flags of a request for a script that says what it does: its word counts, not the command's.
 inline uint32_t DeclaredFlags(uint32_t row_flags, uint32_t script_flags) {
   if (script_flags & kScriptUndeclared) return row_flags;
-  const uint32_t other = row_flags & ~(kWrite | kMayReplicate | kDenyOom);
+  const uint32_t stale = script_flags & kScriptAllowStale ? kStale : 0u;
+  const uint32_t other = (row_flags & ~(kWrite | kMayReplicate | kDenyOom | kStale)) | stale;
   if (script_flags & kScriptNoWrites) return other;
   if (script_flags & kScriptAllowOom) return other | kWrite;
   return other | kWrite | kDenyOom;
