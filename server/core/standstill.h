@@ -41,7 +41,8 @@ class Standstill {
   // The same, following apart.
   bool is_on_otherwise() const { return (reasons_ & ~uint32_t{kResuming | kFollowing}) != 0; }
   bool is_following() const { return (reasons_ & kFollowing) != 0; }
-  // No lease ends that had not ended when the first of the reasons began.
+  // No lease ends that had not ended when the first of the reasons began; while a master is
+  // followed none does.
   bool keeps_leases() const { return reasons_ != 0; }
   int64_t began_ms() const { return began_ms_; }  // Requires: keeps_leases()
 

@@ -11,6 +11,7 @@
 #include "server/clients/current_client.h"
 #include "server/core/planted_faults.h"
 #include "server/core/standstill.h"
+#include "storage/log/held_clock.h"
 
 namespace sluice {
 namespace {
@@ -18,8 +19,9 @@ namespace {
 // Waiters that are refused and holders that are told of a loss: some 0.5 ms, more if they are not
 // in the cache.
 constexpr int kAnswersPerTurn = 256;
-constexpr int kAnswersPerLook = 16;    // at the meter
-constexpr int64_t kMarkRetryMs = 100;  // between attempts to have the mark written
+constexpr int kAnswersPerLook = 16;                 // at the meter
+constexpr int64_t kMarkRetryMs = 100;               // between attempts to have the mark written
+constexpr int64_t kBeforeAllMs = -kLogMomentMsMax;  // what a stream names
 
 void AnswerLate(CommandCall& call) {
   call.reply.Error(call.part<LockService>().replica_waits().why_late());
@@ -241,7 +243,10 @@ bool LockService::Continue(int64_t read_ms) {
   FollowStandstill();
   // A lease that ended before `read_ms` ended before anything that has not been read: no RENEW can
   // be in time for it.
-  const int64_t kept_from_ms = on_.standstill.keeps_leases() ? on_.standstill.began_ms() : read_ms;
+  int64_t kept_from_ms = read_ms;
+  if (on_.standstill.keeps_leases()) kept_from_ms = on_.standstill.began_ms();
+  // No clock here says that a master's lease is over, be it since before this server has followed.
+  if (on_.standstill.is_following()) kept_from_ms = kBeforeAllMs;
   locks_.set_leases_until_ms(std::min(read_ms, kept_from_ms));
   locks_.BeginTurn();
   meter_.Begin();

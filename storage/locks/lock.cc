@@ -178,17 +178,21 @@ int64_t Lock::Release(std::string_view owner, bool all, int64_t token, const Now
   return 0;
 }
 
-bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
-  assert(!restored.sessions().empty() || restored.EndsAtMs() != kNoDeadline);
-  LockHolder* const place = holders_.Find(restored.token);
+bool Lock::GoesWith(const LockHolder& restored, const LockShape& shape) const {
+  const LockHolder* const place = holders_.Find(restored.token);
   const bool alone = holders_.size() == (place == nullptr ? 0 : 1);
   const int64_t used = permits_used() - (place == nullptr ? 0 : place->permits());
   const LockHolder* const same = restored.is_minimum_hold() ? nullptr : FindOwner(restored.owner);
   if (same != nullptr && same->token != restored.token) return false;
   if (!alone && (mode_ != shape.mode || mode_ == LockMode::kExclusive || permits_of() != shape.of))
     return false;
-  if (shape.mode == LockMode::kPermits && used + restored.permits() > shape.of) return false;
-  if (place != nullptr) TakeOut(*place);
+  return shape.mode != LockMode::kPermits || used + restored.permits() <= shape.of;
+}
+
+bool Lock::Restore(const LockHolder& restored, const LockShape& shape) {
+  assert(!restored.sessions().empty() || restored.EndsAtMs() != kNoDeadline);
+  if (!GoesWith(restored, shape)) return false;
+  if (LockHolder* const place = holders_.Find(restored.token)) TakeOut(*place);
   in_doubt_ |= !restored.proved || shape.mode == LockMode::kPermits;
   SetShape(shape);
   Place(restored);

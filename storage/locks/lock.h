@@ -150,6 +150,8 @@ class Lock : public Value {
   // `on_end` was called.
   int64_t Release(std::string_view owner, bool all, int64_t token, const Now& now, OnEnd on_end);
 
+  // Whether such a holder can be beside the others, in place of the one with its token.
+  bool GoesWith(const LockHolder& holder, const LockShape& shape) const;
   // Makes `holder` one as it is, kept or not, in place of the one with its token: from a log
   // or another server. False, and nothing changes, if it does not go with the other holders.
   bool Restore(const LockHolder& holder, const LockShape& shape);

@@ -1,6 +1,7 @@
 // Restoring holders that others tell of (Locks, locks.h): a log that is replayed, other servers,
 // and owners that claim what a restart has lost. No rule is asked, no token is issued, but tokens
-// jump past what is told, so that no token is ever given twice.
+// jump past what is told, so that no token is ever given twice. Nor does a lease end here: whoever
+// tells of holders tells of their ends, too.
 #include "storage/locks/locks.h"
 
 namespace sluice {
@@ -18,7 +19,6 @@ bool Locks::Restore(OpenLock& open, const LockHolder& holder, const LockShape& s
     if (queue_.LineOf(open.name()) != nullptr) lock->Watch();
     restored = lock->Restore(holder, shape);
   }
-  if (restored) Settle(open, now);  // a holder whose lease is over already ends as any other
   MoveOnIfAwaited(open.name(), now);
   return restored;
 }

@@ -58,8 +58,16 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
                                                    : holder.permits() == 1 && shape.of == 1);
 }
 
+// What is refused is to touch nothing: a change would be told as it was asked for, and a log that
+// says what is refused does not load.
+bool GoesWithOthers(LockService& service, OpenLock& open, const LockHolder& holder,
+                    const LockShape& shape) {
+  const Lock* const known = service.IsWithheld(open) ? nullptr : open.lock();
+  return known == nullptr || known->GoesWith(holder, shape);
+}
+
 // Effects come in the order in which things happened, so a holder that does not go with the others
-// means a damaged log.
+// means a damaged log, or a master that says what cannot be.
 //   LOCK.RESTORE job 7 alice  → -ERR only a log that is replayed may say this, not a client
 void Restore(CommandCall& call) {
   ArgReader args(call.args, 2);
@@ -73,12 +81,14 @@ void Restore(CommandCall& call) {
     args.Fail("ERR this is no holder of a lock");
   }
   if (!args.Finish()) return call.reply.Error(args.error());
-  Locks& locks = call.part<LockService>().Enter();
+  LockService& service = call.part<LockService>();
+  Locks& locks = service.Enter();
   std::optional<OpenLock> lock = OpenLockAt(call, locks, 1);
   if (!lock) return;
   if (gone) {
     locks.Forgo(*lock, holder.token, call.now);
-  } else if (!locks.Restore(*lock, holder, shape, call.now)) {
+  } else if (!GoesWithOthers(service, *lock, holder, shape) ||
+             !locks.Restore(*lock, holder, shape, call.now)) {
     return call.reply.Error("ERR this holder does not go with the others");
   }
   call.reply.Ok();

@@ -225,6 +225,33 @@ TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
   EXPECT_EQ(a_client().Line("EXISTS key").ToText(), ":0");
 }
 
+// A replica ends no lease: what its master did not say ended is there still, in its log too.
+TEST_F(FollowedPair, AMasterThatTellsOfLeasesThatAreOverSpoilsNoLog) {
+  b_client().Line("CONFIG SET appendonly yes");
+  Settle();
+  Follow();
+  for (const char* const holder : {"first", "second"}) {
+    for (const char* const until : {"1", "1700000000500"}) {
+      EXPECT_EQ(a_client()
+                    .Run({"DEBUG", "REPLICATE", "LOCK.RESTORE", std::string("lock:") + until,
+                          holder == std::string_view("first") ? "7" : "8", holder, "exclusive", "1",
+                          "1", "1", until, "-1", "0", "", "1", "500"})
+                    .ToText(),
+                "+OK");
+    }
+  }
+  Settle();
+  Settle();
+  MemoryDisk disk = b_.disk();
+  TestEngine again({.config = {{"appendonly", "yes"}, {"replicaof", "a 1"}}, .disk = &disk});
+  again.Settle();
+  ASSERT_FALSE(again.shutdown_code()) << again.log().back();
+  for (TestClient* const client : {&b_client(), &again.Connect()}) {
+    for (const char* const lock : {"LOCK.INFO lock:1", "LOCK.INFO lock:1700000000500"})
+      EXPECT_NE(client->Line(lock).ToText().find("first"), std::string::npos) << lock;
+  }
+}
+
 // What clients ask for, an end and a failover hold writes back each for itself.
 TEST_F(FollowedPair, WritesAreHeldBackUntilTheFailoverIsOver) {
   Follow();
