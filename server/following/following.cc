@@ -161,8 +161,20 @@ void Following::GoOn(const Agreement& agreement) {
         "the files do not tell how the master's stream goes on: all data are asked "
         "for");
   }
-  on_.replicas.GoOnAs(ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id()));
-  StreamBegins(reading_.value_or(StreamReading{}), link_.origin());
+  const ReplicationId id = ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id());
+  StreamReading reading = reading_.value_or(StreamReading{});
+  // Another master, or another process of it, has gone on from here, by a clock of its own and
+  // since a moment that it has not told: maybe long ago.
+  if (id != on_.replicas.ids().id()) {
+    reading.told_ms = 0;
+    on_.time.NewMaster();
+  }
+  on_.replicas.GoOnAs(id);
+  StreamBegins(reading, link_.origin());
+  if (agreement.time && player_.reading().kind == StreamKind::kOfSluice) {
+    on_.time.ClockChanged({.unix_offset_ms = agreement.time->unix_offset_ms});
+    on_.time.Heartbeat(agreement.time->engine_ms);
+  }
   if (agreement.reserved) NoteReserved(*agreement.reserved);
   is_whole_ = true;
   SetUp(true);
@@ -193,7 +205,11 @@ void Following::ImageLoaded(const FullSyncOutcome& outcome, const Agreement& agr
   // It has become a master meanwhile. Those who follow it are of the history of before.
   if (!is_on()) return on_.replicas.AdoptHistory({}, agreement.offset);
   if (outcome.facts.is_of_sluice) on_.time.FullSync(image_made_ms_);
-  const StreamReading reading = ReadingOf(outcome, agreement);
+  StreamReading reading = ReadingOf(outcome, agreement);
+  // The file has told the clock, which the stream says with its first effect: that may be long
+  // after this server's next start.
+  if (outcome.facts.is_of_sluice && reading.kind == StreamKind::kOfSluice)
+    reading.unix_offset_ms = reading.unix_offset_ms.value_or(on_.clock.now().unix_offset_ms);
   data_of_ms_.reset();
   has_place_ = !agreement.is_silent;
   is_whole_ = true;

@@ -10,11 +10,13 @@
 #include "protocol/text/info_field.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
+#include "storage/log/held_clock.h"
 
 namespace sluice {
 namespace {
 
 constexpr size_t kReadingWords = 4;  // of ReadingText
+constexpr char kTimeLetter = 'T';
 
 void Say(std::string& out, std::initializer_list<std::string_view> words) {
   AppendRequest(out, Args(words.begin(), words.size()));
@@ -34,6 +36,19 @@ std::pair<std::string_view, std::string_view> CutWords(std::string_view text, si
   for (size_t i = 0; i < count && end < text.size(); ++i)
     end = std::min(text.find(' ', end + (i > 0 ? 1 : 0)), text.size());
   return {text.substr(0, end), text.substr(std::min(end + 1, text.size()))};
+}
+
+// "5000:1700000000000"
+std::optional<Agreement::Time> ReadTime(std::string_view text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::optional<int64_t> engine_ms = ParseInt64(text.substr(0, colon));
+  const std::optional<int64_t> offset_ms =
+      ParseInt64(text.substr(std::min(colon + 1, text.size())));
+  const auto is_moment = [](const std::optional<int64_t>& ms) {
+    return ms && *ms >= -kLogMomentMsMax && *ms <= kLogMomentMsMax;
+  };
+  if (!is_moment(engine_ms) || !is_moment(offset_ms)) return std::nullopt;
+  return Agreement::Time{*engine_ms, *offset_ms};
 }
 
 // Words of the master for the log.
@@ -234,6 +249,7 @@ void Handshake::ReadContinue(std::string_view words) {
   if (!id.empty() && !ReplicationId::Of(id))
     return End(Agreement::Kind::kLater, "the master's +CONTINUE names an id that is none");
   agreement_.id = id;
+  if (words.starts_with(kTimeLetter)) agreement_.time = ReadTime(CutWord(words).substr(1));
   agreement_.reserved = ReadReservedText(words);
   log_(LogLevel::kNotice, "Successful partial resynchronization with master.");
   End(Agreement::Kind::kContinue);

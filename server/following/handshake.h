@@ -5,6 +5,10 @@
 //                                                                                        │
 //    +FULLRESYNC id offset: an image follows; +CONTINUE [id]: the stream; -ERR: ── SYNC ─┘
 //
+// A Sluice says more behind these: how the stream is to be read, or its time
+// ("T5000:1700000000000", engine ms and what Unix time is ahead of that), and what is reserved
+// ahead for locks.
+//
 // It asks a Sluice whose stream that is (REPLCONF sluice-stream, and says with it which run of a
 // Sluice asks, so that its former links count no more): the answer names the offset
 // from which that holds, as before it a server may have relayed another's, and who answers: it may
@@ -57,6 +61,11 @@ struct Agreement {
   std::string id;  // the stream's; of kContinue, empty: it has not changed; of SYNC: none is known
   int64_t offset = 0;                    // of kFullSync: of the image
   std::optional<StreamReading> reading;  // of kFullSync: a Sluice says how the stream goes on
+  struct Time {
+    int64_t engine_ms;
+    int64_t unix_offset_ms;
+  };
+  std::optional<Time> time = std::nullopt;  // of kContinue: a Sluice's, as it answered
   std::optional<ReservedEnvelope> reserved = std::nullopt;  // and what is reserved
   bool is_silent = false;  // by SYNC: it has neither ids nor offsets
   std::string why_not;

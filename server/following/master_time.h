@@ -6,6 +6,7 @@
 //   C in a stream  the master's Unix time has another offset since; it is not said again, and
 //                  files keep it (StreamReading)
 //   H in a stream  what its engine time was: MasterClock says how far ours is off
+//   +CONTINUE      both, of a master that has gone on after another one and has not said a word yet
 //
 // A master that is no Sluice has no time, and this server keeps its own.
 //

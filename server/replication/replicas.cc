@@ -99,8 +99,11 @@ void Replicas::Continue(Session& session, Replica& replica, int64_t offset) {
   ++counts_.partial;
   // Behind it may lie grants.
   const bool has_all = offset == stream_.told() + 1;
+  const Now now = on_.clock.now();
+  const std::string time =
+      replica.is_sluice ? Concat(" T", now.ms(), ":", now.unix_offset_ms) : std::string();
   const std::string greeting = has_all ? Greeting(replica) : std::string();
-  Say(session, replica.takes_new_id ? Concat("+CONTINUE ", ids_.id().text(), greeting, "\r\n")
+  Say(session, replica.takes_new_id ? Concat("+CONTINUE ", ids_.id().text(), time, greeting, "\r\n")
                                     : "+CONTINUE\r\n");
   replica.place.emplace(*stream_.backlog(), offset);
   Log(LogLevel::kNotice,

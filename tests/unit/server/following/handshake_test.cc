@@ -159,16 +159,26 @@ TEST(Handshake, ASluiceSaysWhatItHasReserved) {
   EXPECT_EQ(anew.agreement().reserved->horizon_ms, 30'000);
   HandshakeWith known(Known());
   Introduce(known);
-  known.Answer("+CONTINUE " + kSomeId + " 900 30000\r\n");
+  known.Answer("+CONTINUE " + kSomeId + " T5000:-7 900 30000\r\n");
   EXPECT_EQ(known.agreement().id, kSomeId);
+  ASSERT_TRUE(known.agreement().time);
+  EXPECT_EQ(known.agreement().time->engine_ms, 5000);
+  EXPECT_EQ(known.agreement().time->unix_offset_ms, -7);
   ASSERT_TRUE(known.agreement().reserved);
   EXPECT_EQ(known.agreement().reserved->token_mark, 900);
-  for (const char* const words : {"900", "900 -1", "9007199254740993 1", "a b", "1 2 3", " "}) {
+  HandshakeWith timeless(Known());
+  Introduce(timeless);
+  timeless.Answer("+CONTINUE " + kSomeId + " 900 30000\r\n");
+  EXPECT_FALSE(timeless.agreement().time);
+  EXPECT_TRUE(timeless.agreement().reserved);
+  for (const char* const words : {"900", "900 -1", "9007199254740993 1", "a b", "1 2 3", " ", "T",
+                                  "T5", "T5:", "Ta:5", "T9223372036854775807:5"}) {
     HandshakeWith odd(Known());
     Introduce(odd);
     odd.Answer("+CONTINUE " + kSomeId + " " + words + "\r\n");
     EXPECT_EQ(odd.agreement().kind, Agreement::Kind::kContinue);
     EXPECT_FALSE(odd.agreement().reserved) << words;
+    EXPECT_FALSE(odd.agreement().time) << words;
   }
 }
 
