@@ -238,6 +238,32 @@ TEST_F(GrantsKeptTest, AChangedOptionActsOnThoseThatWait) {
   EXPECT_THAT(Answer(bob_), StartsWith("[:1, "));
 }
 
+// The answer to CONFIG SET waits behind the grants, as any other does.
+TEST_F(GrantsKeptTest, ALargerOptionActsOnThoseThatWait) {
+  TestClient& one = Sluice();
+  TestClient& other = Sluice();
+  TestClient& admin = Connect();
+  Set("lock-min-replicas", "1");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE a alice LEASE 30000"), "");
+  EXPECT_EQ(Ask(bob_, "LIMIT.TAKE l WINDOW 9 1000"), "");
+  EXPECT_EQ(Ask(admin, "CONFIG SET lock-min-replicas 2"), "");
+  AcknowledgeAll(one);
+  EXPECT_EQ(Answer(alice_), "");
+  EXPECT_EQ(Answer(bob_), "");
+  AcknowledgeAll(other);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+  EXPECT_THAT(Answer(bob_), StartsWith("[:1, "));
+  EXPECT_EQ(Answer(admin), "+OK");
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE b alice LEASE 30000"), "");
+  EXPECT_EQ(Ask(admin, "CONFIG SET lock-min-replicas 3"), "");
+  AcknowledgeAll(one);
+  AcknowledgeAll(other);
+  AdvanceTime(1000);
+  EXPECT_EQ(Answer(alice_),
+            "-NOREPLICAS 2 of 3 replicas have the grant in time, so it is taken back");
+  EXPECT_EQ(Answer(admin), "+OK");
+}
+
 TEST_F(GrantsKeptTest, ReplicasMayComeAndGoWhileAGrantWaits) {
   TestClient& first = Sluice();
   Set("lock-min-replicas", "1");
