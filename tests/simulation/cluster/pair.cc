@@ -92,6 +92,8 @@ void PlayLinks(uint64_t seed, LinkSums& sums) {
   world.time().RunUntil(kPairEnd);
   world.Audit();
   sums.keys += ExpectSame(master, replica, false);
+  world.StartAnew();
+  ExpectSame(master, replica, false);
   sums.images += rude.images();
   sums.nonsense += rude.nonsense();
   if (testing::Test::HasFailure()) ADD_FAILURE() << "what was done:\n" << world.time().Told();
@@ -124,6 +126,8 @@ void PlayPair(uint64_t seed, const PairKind& kind, PairSums& sums) {
     sums.full += static_cast<int>(counts.full);
     sums.partial += static_cast<int>(counts.partial);
   }
+  world.StartAnew();
+  ExpectSame(master, replica, kind.is_wild);
   if (testing::Test::HasFailure()) ADD_FAILURE() << "what was done:\n" << world.time().Told();
 }
 

@@ -1,7 +1,7 @@
 // A play of a master and a replica: clients write to the master, and both are stopped, killed, lose
 // their power and stand still; links are cut, clocks are wrong and stepped. At rest both have the
-// same: keys with their deadlines, locks, limits, policies, functions. The master's answers are
-// judged as of one server.
+// same: keys with their deadlines, locks, limits, policies, functions, and again when both have
+// started anew from their files. The master's answers are judged as of one server.
 #pragma once
 
 #include <cstddef>

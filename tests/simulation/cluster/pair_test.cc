@@ -34,8 +34,8 @@ TEST(Following, BothHaveTheSameBehindDiskTrouble) { PlayPairs({.harm = kKillsAnd
 TEST(Following, FindsBackFromWhoeverItWasToldToFollow) {
   LinkSums sums;
   RunSeeds(kPairSeeds, [&](uint64_t seed) { PlayLinks(seed, sums); });
-  EXPECT_GT(sums.keys, 0u);
   if (SimulationSeeds(kPairSeeds).size() < kPairSeeds / 4) return;
+  EXPECT_GT(sums.keys, 0u);
   EXPECT_GT(sums.images, 0);
   EXPECT_GT(sums.nonsense, 0);
 }

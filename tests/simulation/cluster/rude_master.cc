@@ -102,7 +102,9 @@ class RudeMaster::Link final : public End {
     if (command == "INFO") return Say("$13\r\nrole:master\r\n\r\n");
     if (command == "SYNC") return SayImage();
     if (command != "PSYNC") return Say("+OK\r\n");
-    id_ = std::string(kIdBytes - 1, 'a') + std::to_string(world().Pick(0, 9));
+    // Two histories never have one name, or nobody could tell them apart.
+    const std::string number = std::to_string(world().NewNumber());
+    id_ = std::string(kIdBytes - number.size(), 'a') + number;
     if (words.at(1).text != "?" && world().OneIn(4)) {
       has_said_image_ = true;
       return Say(Concat("+CONTINUE ", id_, "\r\n"));

@@ -16,6 +16,7 @@ constexpr int64_t kDownAfter = 3 * kSecond;
 constexpr int64_t kFailoverTimeout = 10 * kSecond;
 constexpr int64_t kWrongAfter = 8 * kSecond;  // so long it may be what it should not be
 constexpr int64_t kNoMasterAfter = kDownAfter + 2 * kSecond;  // the same of a master
+constexpr int64_t kPriorityUnsaid = 100;                      // a master names none
 
 std::string FieldOfInfo(std::string_view info, const std::string& name) {
   const std::string line = "\n" + name + ":";
@@ -81,7 +82,8 @@ void Sentinels::Read(Sentinel& one, Seen& seen, const std::string& info) {
   seen.is_master = FieldOfInfo(info, "role") == "master";
   seen.follows = FieldOfInfo(info, "master_host");
   seen.run_id = FieldOfInfo(info, "run_id");
-  seen.priority = std::stoll("0" + FieldOfInfo(info, "slave_priority"));
+  const std::string priority = FieldOfInfo(info, "slave_priority");
+  seen.priority = priority.empty() ? kPriorityUnsaid : std::stoll("0" + priority);
   seen.offset = std::stoll("0" + FieldOfInfo(info, "slave_repl_offset"));
   if (&seen == one.promoting && seen.is_master) {
     one.master = std::exchange(one.promoting, nullptr);
@@ -156,7 +158,7 @@ void Sentinels::Promote(Sentinel& one) {
 }
 
 // Among those that answer and may be promoted: the lowest priority, then the largest offset. One
-// that says it is a master has none, but where no other is left it has to do.
+// that says it is a master names neither, and is chosen where no replica is as good.
 Sentinels::Seen* Sentinels::Best(Sentinel& one) {
   Seen* best = nullptr;
   for (Seen& seen : one.seen) {

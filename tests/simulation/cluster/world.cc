@@ -80,4 +80,11 @@ void World::Audit() {
   }
 }
 
+void World::StartAnew() {
+  constexpr int64_t kFindsOthers = 15 * kSecond;
+  for (const auto& machine : machines_) machine->Stop();
+  for (const auto& machine : machines_) machine->Start();
+  time_.RunUntil(time_.now() + kFindsOthers);
+}
+
 }  // namespace sluice::cluster

@@ -93,6 +93,8 @@ class World {
   bool clients_rest() const { return time_.now() >= clients_until_; }
   // All machines' invariants.
   void Audit();
+  // Stops each and starts it again, from its files, and gives them time to find each other.
+  void StartAnew();
 
  private:
   Timeline time_;
