@@ -33,6 +33,8 @@ std::span<const std::string_view> FuzzWords() {
       "+FULLRESYNC 0123456789012345678901234567890123456789 -9223372036854775808\r\n"sv,
       "+CONTINUE\r\n"sv,
       "+CONTINUE abcdefabcdefabcdefabcdefabcdefabcdefabcd\r\n"sv,
+      "+CONTINUE abcdefabcdefabcdefabcdefabcdefabcdefabcd T5000:1700000000000 900 30000\r\n"sv,
+      "+CONTINUE abcdefabcdefabcdefabcdefabcdefabcdefabcd T562949953421312:-562949953421312\r\n"sv,
       "\n"sv,
       "\r\n"sv,
       "$20\r\n# Replication\r\nrole:\r\n"sv,
