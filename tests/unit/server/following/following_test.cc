@@ -225,137 +225,22 @@ TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
   EXPECT_EQ(a_client().Line("EXISTS key").ToText(), ":0");
 }
 
-// What it has said before it is followed is of a time that is over here.
-TEST_F(FollowedPair, WhatWasSaidBeforeItIsFollowedIsOfThen) {
-  a_client().Line("CONFIG SET appendonly yes");
-  Settle();
+// The data are no longer the master's, which an operator may want to have ended at once.
+TEST_F(FollowedPair, ACommandOfTheStreamThatFailsIsCountedAndMayEndTheServer) {
+  a_client().Line("SET key text");
   Follow();
-  a_client().Line("SET before 1");
+  a_client().Line("DEBUG REPLICATE INCR key");
   Settle();
-  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
-  network_.Settle();
-  b_client().Line("CONFIG SET lock-restart-grace no");
-  b_client().Line("SET key value PX 500");
-  EXPECT_EQ(b_client().Line("PERSIST key").ToText(), ":1");
-  b_client().Line("LOCK.ACQUIRE lock first LEASE 500");
-  b_client().Line("LOCK.RELEASE lock first");
-  b_client().Line("LOCK.ACQUIRE lock second LEASE 500");
-  b_client().Line("LOCK.RENEW lock second LEASE 100000");
-  a_.AdvanceTime(10'000);
-  b_.AdvanceTime(10'000);
-  EXPECT_EQ(a_client().Line("REPLICAOF b 2").ToText(), "+OK");
-  Settle();
-  EXPECT_EQ(FullSyncsOf(b_), 0u);
-  MemoryDisk disk = a_.disk();
-  TestEngine again({.config = {{"appendonly", "yes"}, {"replicaof", "b 2"}}, .disk = &disk});
-  again.Settle();
-  ASSERT_FALSE(again.shutdown_code()) << again.log().back();
-  for (TestClient* const client : {&a_client(), &again.Connect()}) {
-    EXPECT_EQ(client->Line("GET key").ToText(), "\"value\"");
-    EXPECT_NE(client->Line("LOCK.INFO lock").ToText().find("second"), std::string::npos);
-  }
-}
-
-// Its engine time has not gone on as far as it had told: a lease that it grants would be over here.
-TEST_F(FollowedPair, AMasterThatWasRebootedBehindAClockThatIsWrongTellsItsTime) {
-  a_client().Line("CONFIG SET appendonly yes");
-  Settle();
-  Follow();
-  a_client().Line("SET before 1");
-  Settle();
-  link().Cut();
-  a_.AdvanceTime(60'000);
-  b_.AdvanceTime(60'000);
-  const int64_t told_ms = b_.now().ms();
-  MemoryDisk disk = a_.disk();
-  network_.Crash(a_);
-  TestEngine again({.seed = 5,
-                    .config = {{"appendonly", "yes"}, {"lock-restart-grace", "no"}},
-                    .disk = &disk,
-                    .unix_ms = 1'699'999'000'000,
-                    .entropy = 77});
-  network_.Add("a:1", again);
-  again.Settle();
-  ASSERT_LT(again.now().ms(), told_ms - 50'000);
-  again.Connect().Line("LOCK.ACQUIRE lock me LEASE 5000");
-  for (int second = 0; second < 3; ++second) {  // of b, which tries again
-    network_.Settle();
-    b_.AdvanceTime(1000);
-  }
-  network_.Settle();
-  EXPECT_EQ(FullSyncsOf(again), 0u);
-  EXPECT_LE(b_.now().ms(), again.now().ms() + 3000);
-  EXPECT_NE(b_client().Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
-  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
-  b_.AdvanceTime(1000);
-  EXPECT_NE(b_client().Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
-}
-
-// Nor has it said a word by its own clock. The key is not over there, and by the clock here it is.
-TEST_F(FollowedPair, TheClockOfAMasterIsKnownBeforeItsFirstEffect) {
-  TestEngine::Options ahead = Options(3);
-  ahead.unix_ms += 3'600'000;
-  ahead.config.push_back({"appendonly", "yes"});
-  MemoryDisk disk;
-  disk.files["/proc/sys/kernel/random/boot_id"] = "1\n";
-  ahead.disk = &disk;
-  TestEngine c{ahead};
-  network_.Add("c:3", c);
-  TakeEntropy(c, 2);
-  Follow();
-  a_client().Run({"SET", "key", "value", "PXAT", std::to_string(a_.now().unix_ms() + 600'000)});
-  Settle();
-  const auto follow = [&](const char* whom) {
-    EXPECT_EQ(c.Connect().Line(whom).ToText(), "+OK");
-    for (int second = 0; second < 3; ++second) {
-      Settle();
-      c.AdvanceTime(1000);
-    }
-    return c.Connect().Line("GET key").ToText();
-  };
-  EXPECT_EQ(follow("REPLICAOF a 1"), "\"value\"");
-  c.Connect().Line("BGREWRITEAOF");
-  c.AdvanceTime(5000);
-  MemoryDisk kept = disk;
-  ahead.disk = &kept;
-  ahead.uptime_ms = c.clock().Sample().steady_us / 1000 - c.clock().shift_ms();
-  ahead.config.push_back({"replicaof", "nowhere 1"});
-  TestEngine again{ahead};
-  again.Settle();
-  EXPECT_EQ(again.Connect().Line("GET key").ToText(), "\"value\"") << "its files know it";
-  b_.clock().StepWall(-1'800'000);
-  EXPECT_EQ(b_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
-  EXPECT_EQ(follow("REPLICAOF b 2"), "\"value\"");
-  EXPECT_EQ(FullSyncsOf(b_), 0u);
-  EXPECT_NEAR(static_cast<double>(c.now().unix_ms()), static_cast<double>(b_.now().unix_ms()),
-              5000);
-}
-
-// A replica ends no lease: what its master did not say ended is there still, in its log too.
-TEST_F(FollowedPair, AMasterThatTellsOfLeasesThatAreOverSpoilsNoLog) {
-  b_client().Line("CONFIG SET appendonly yes");
-  Settle();
-  Follow();
-  for (const char* const holder : {"first", "second"}) {
-    for (const char* const until : {"1", "1700000000500"}) {
-      EXPECT_EQ(a_client()
-                    .Run({"DEBUG", "REPLICATE", "LOCK.RESTORE", std::string("lock:") + until,
-                          holder == std::string_view("first") ? "7" : "8", holder, "exclusive", "1",
-                          "1", "1", until, "-1", "0", "", "1", "500"})
-                    .ToText(),
-                "+OK");
-    }
-  }
-  Settle();
-  Settle();
-  MemoryDisk disk = b_.disk();
-  TestEngine again({.config = {{"appendonly", "yes"}, {"replicaof", "a 1"}}, .disk = &disk});
-  again.Settle();
-  ASSERT_FALSE(again.shutdown_code()) << again.log().back();
-  for (TestClient* const client : {&b_client(), &again.Connect()}) {
-    for (const char* const lock : {"LOCK.INFO lock:1", "LOCK.INFO lock:1700000000500"})
-      EXPECT_NE(client->Line(lock).ToText().find("first"), std::string::npos) << lock;
-  }
+  EXPECT_NE(b_client().Line("INFO stats").text.find("unexpected_error_replies:1"),
+            std::string::npos);
+  const auto& log = b_.log();
+  EXPECT_TRUE(std::any_of(log.begin(), log.end(), [](const std::string& line) {
+    return line.find("sending an error to its master: 'ERR value is not an integer") != line.npos;
+  }));
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_)) << "the stream goes on";
+  b_client().Line("CONFIG SET propagation-error-behavior panic");
+  a_client().Line("DEBUG REPLICATE INCR key");
+  EXPECT_DEATH(Settle(), "");
 }
 
 // What clients ask for, an end and a failover hold writes back each for itself.

@@ -102,6 +102,14 @@ TEST_F(ReplicasTest, AnswersNothingToAReplica) {
   EXPECT_EQ(Field("connected_slaves"), "0");
 }
 
+TEST_F(ReplicasTest, OneThatSendsCommandsIsClosedAndChangesNothing) {
+  TestClient& replica = OnlineReplica();
+  replica.SendBytes(Request({"SET", "k", "v"}));
+  server().Settle();
+  EXPECT_TRUE(replica.closed());
+  EXPECT_EQ(Run({"EXISTS", "k"}).ToText(), ":0");
+}
+
 TEST_F(ReplicasTest, WithoutAnImageOneIsClosedAndMayComeBack) {
   Set("repl-diskless-sync-delay", "5");
   TestClient& replica = NewReplica();
