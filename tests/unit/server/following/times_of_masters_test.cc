@@ -1,5 +1,5 @@
-// What a master says is of its own time: a server that follows it after another one, or after it was
-// started anew, takes none of it for the present.
+// What a master says is of its own time: a server that follows it after another one, or after it
+// was started anew, takes none of it for the present.
 #include <gtest/gtest.h>
 
 #include <string>
