@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kOrdersUntil = 20 * kSecond;
 constexpr int64_t kHandedClientsUntil = 22 * kSecond;
-constexpr int64_t kHandedEnd = 80 * kSecond;
+constexpr int64_t kHandedEnd = 60 * kSecond;
 constexpr int64_t kOrderAfterMax = 1500 * kMs;
 constexpr int64_t kLookEvery = 20 * kMs;
 constexpr int64_t kTroubleAtFirst = 3 * kSecond;
@@ -42,7 +42,7 @@ Orders RoleBySentinel(const std::string& host, const std::string& port) {
 
 class HandedOver {
  public:
-  HandedOver(uint64_t seed, int64_t skew_ms) : world_(seed, false, skew_ms) {}
+  explicit HandedOver(uint64_t seed) : world_(seed) {}
 
   std::optional<std::string> Play(HandedOverSums& sums);
 
@@ -203,8 +203,8 @@ std::optional<std::string> HandedOver::Play(HandedOverSums& sums) {
 
 }  // namespace
 
-std::optional<std::string> PlayHandedOver(uint64_t seed, int64_t skew_ms, HandedOverSums& sums) {
-  return HandedOver(seed, skew_ms).Play(sums);
+std::optional<std::string> PlayHandedOver(uint64_t seed, HandedOverSums& sums) {
+  return HandedOver(seed).Play(sums);
 }
 
 }  // namespace sluice::cluster

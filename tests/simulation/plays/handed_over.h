@@ -22,7 +22,6 @@ struct HandedOverSums {
 };
 
 // What the judge has found; null: nothing is wrong. A failure of the test where the two differ.
-// Wall clocks are wrong by up to `skew_ms`.
-std::optional<std::string> PlayHandedOver(uint64_t seed, int64_t skew_ms, HandedOverSums& sums);
+std::optional<std::string> PlayHandedOver(uint64_t seed, HandedOverSums& sums);
 
 }  // namespace sluice::cluster

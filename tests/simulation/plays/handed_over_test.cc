@@ -15,7 +15,7 @@ constexpr uint64_t kHandedOverSeeds = 100;
 TEST(HandedOver, NoLockHasTwoOwnersAndBothHaveTheSame) {
   HandedOverSums sums;
   RunSeeds(kHandedOverSeeds,
-           [&](uint64_t seed) { EXPECT_EQ(PlayHandedOver(seed, 0, sums).value_or(""), ""); });
+           [&](uint64_t seed) { EXPECT_EQ(PlayHandedOver(seed, sums).value_or(""), ""); });
   if (SimulationSeeds(kHandedOverSeeds).size() < kHandedOverSeeds / 4) return;
   EXPECT_GT(sums.grants, 0U);
   EXPECT_GT(sums.fenced, 0U);
