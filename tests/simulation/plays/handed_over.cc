@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kOrdersUntil = 20 * kSecond;
 constexpr int64_t kHandedClientsUntil = 22 * kSecond;
-constexpr int64_t kHandedEnd = 60 * kSecond;
+constexpr int64_t kHandedEnd = 50 * kSecond;
 constexpr int64_t kOrderAfterMax = 1500 * kMs;
 constexpr int64_t kLookEvery = 20 * kMs;
 constexpr int64_t kTroubleAtFirst = 3 * kSecond;
