@@ -23,6 +23,10 @@ constexpr size_t kToldBytesMax = 40;    // of a word
 class Machine::Session final : public End {
  public:
   explicit Session(Machine& machine) : machine_(machine) {}
+  // One whose process ends before it is told that the link stands goes without a word.
+  ~Session() override {
+    if (connection_) machine_.network_.Detach(connection_, side_);
+  }
 
   void Arrived(std::string_view bytes) override {
     arrived_ += bytes;
