@@ -16,9 +16,9 @@ std::string ArityText(const CommandCall& call) {
 }
 
 // Duplicates do no harm. Stops at the first field that is there.
-bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first) {
+bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first, const Now& now) {
   return std::ranges::any_of(call.args.subspan(first),
-                             [&](std::string_view name) { return hash.Has(name, call.now); });
+                             [&](std::string_view name) { return hash.Has(name, now); });
 }
 
 }  // namespace sluice

@@ -27,7 +27,7 @@ std::string LowerName(const CommandCall& call);  // of the command, as errors sp
 // The number of arguments is wrong in a way that the row's arity cannot say.
 std::string ArityText(const CommandCall& call);
 
-// Whether any of the arguments from `first` on names a field.
-bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first);
+// Whether any of the arguments from `first` on names a field that is there at a moment.
+bool HasAnyField(const CommandCall& call, const Hash& hash, size_t first, const Now& now);
 
 }  // namespace sluice

@@ -73,6 +73,12 @@ void HSetNx(CommandCall& call) {
   call.reply.Integer(1);
 }
 
+// A log and the stream of a master say HDEL of fields that have ended, too, and maybe long after:
+// behind a pause, or by one who was promoted. No field has ended at this moment.
+Now MomentOfHDel(const CommandCall& call) {
+  return call.client.replays ? Now{.steady_us = -1000} : call.now;
+}
+
 // Opens the hash only if a name is in it: else the request leaves no trace. After `HSET h a 1`:
 //   HDEL h a a b  → 1
 //   EXISTS h      → 0  the last field took it along
@@ -80,11 +86,12 @@ void HDel(CommandCall& call) {
   const HashedKey key = call.Key(1);
   const auto found = LookUpTyped<Hash>(call, key);
   if (found.refused) return;
-  if (!found || !HasAnyField(call, *found, 2)) return call.reply.Integer(0);
+  const Now now = MomentOfHDel(call);
+  if (!found || !HasAnyField(call, *found, 2, now)) return call.reply.Integer(0);
   const auto hash = OpenFound(call, key, found);
   int64_t deleted = 0;
   for (const std::string_view name : call.args.subspan(2)) {
-    deleted += hash->Erase(name, call.now) ? 1 : 0;
+    deleted += hash->Erase(name, now) ? 1 : 0;
   }
   CloseTyped(call, hash, kNotifyHash, "hdel");
   call.reply.Integer(deleted);
