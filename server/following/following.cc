@@ -171,7 +171,9 @@ void Following::GoOn(const Agreement& agreement) {
   }
   on_.replicas.GoOnAs(id);
   StreamBegins(reading, link_.origin());
-  if (agreement.time && player_.reading().kind == StreamKind::kOfSluice) {
+  const bool is_of_sluice =
+      player_.KindBehind(on_.replicas.stream().end()) == StreamKind::kOfSluice;
+  if (agreement.time && is_of_sluice) {
     on_.time.ClockChanged({.unix_offset_ms = agreement.time->unix_offset_ms});
     on_.time.Heartbeat(agreement.time->engine_ms);
   }

@@ -63,8 +63,7 @@ void StreamPlayer::Begin(const StreamReading& reading) {
 
 StreamPlayer::Outcome StreamPlayer::Play(Session& session, Args words, std::string_view bytes,
                                          int64_t end) {
-  const bool is_at_origin = origin_ && end + 1 >= origin_->from && unit_.empty();
-  if (is_at_origin && !TurnInto(session, origin_->kind)) return Outcome::kWaits;
+  if (IsAtOrigin(end) && !TurnInto(session, origin_->kind)) return Outcome::kWaits;
   if (unit_.size() + bytes.size() > kUnitBytesMax && !unit_.empty())
     return Fail("its transaction does not end");
   if (words.empty()) return Pass(bytes), Outcome::kPlayed;
@@ -89,15 +88,27 @@ std::string StreamPlayer::NoDatabaseText(std::string_view db) const {
                 on_.settings.databases, ")");
 }
 
+StreamKind StreamPlayer::KindBehind(int64_t end) const {
+  return IsAtOrigin(end) ? Turned(origin_->kind) : reading_.kind;
+}
+
+bool StreamPlayer::IsAtOrigin(int64_t end) const {
+  return origin_ && end + 1 >= origin_->from && unit_.empty();
+}
+
 // Data that a redis-server has left out once are not there, whoever is followed directly later.
-// False: some of those that it leaves out are still here.
+StreamKind StreamPlayer::Turned(StreamKind kind) const {
+  const bool stays =
+      kind == StreamKind::kOfSluice && reading_.kind == StreamKind::kOfSluiceThroughRedis;
+  return stays ? reading_.kind : kind;
+}
+
+// False: some of those that a redis-server leaves out are still here.
 bool StreamPlayer::TurnInto(Session& session, StreamKind kind) {
   const bool leaves_out = kind == StreamKind::kOfRedis && reading_.kind == StreamKind::kOfSluice;
   if (leaves_out && !TakeOwnKeysOut(session)) return false;
   origin_.reset();
-  const bool stays =
-      kind == StreamKind::kOfSluice && reading_.kind == StreamKind::kOfSluiceThroughRedis;
-  if (!stays) reading_.kind = kind;
+  reading_.kind = Turned(kind);
   return true;
 }
 

@@ -78,6 +78,8 @@ class StreamPlayer {
   void SetOrigin(const std::optional<StreamOrigin>& origin) { origin_ = origin; }
   // How the stream is to be read behind what is whole.
   const StreamReading& reading() const { return reading_; }
+  // Whose words follow an offset behind which none was played: those of the origin may begin there.
+  StreamKind KindBehind(int64_t end) const;
 
   // Plays a request of the session, which is the link; `bytes` are its own, `end` the stream's
   // offset before them. No words: it is an empty line.
@@ -102,6 +104,8 @@ class StreamPlayer {
   };
   using Visit = std::function<bool(const Said& said)>;
 
+  bool IsAtOrigin(int64_t end) const;
+  StreamKind Turned(StreamKind kind) const;
   bool TurnInto(Session& session, StreamKind kind);
   bool TakeOwnKeysOut(Session& session);
   std::string NoDatabaseText(std::string_view db) const;
