@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "server/core/log_clock.h"
 
 namespace sluice {
 
@@ -148,6 +149,7 @@ void CommitLog::TakeTurn() {
   const bool is_told = on_.settings.appendfsync != "no";
   // The stream has part of a group that is open, and this turn has none of it.
   noted_stream_ = writer_.in_group() ? std::nullopt : on_.state.stream;
+  writer_.set_clock(LogClockOf(on_.clock));
   const std::string turn =
       writer_.Take(now.unix_ms(), is_told ? file_synced_ : kSyncUnknown, file_end_, noted_stream_);
   writer_.set_timestamps(on_.settings.aof_timestamp_enabled);

@@ -211,8 +211,8 @@ bool LogLoader::PlayTurns() {
   on_.state.progress.loaded_bytes = done_bytes_ + reader_->whole();
   if (reader_->unix_ms() > 0) last_unix_ms_ = reader_->unix_ms();
   stream_ = reader_->stream();
-  if (reader_->commands() == 0 || !reader_->clock(reader_->commands() - 1)) return true;
-  clock_ = reader_->clock(reader_->commands() - 1);
+  if (!reader_->clock()) return true;
+  clock_ = reader_->clock();
   last_engine_ms_ = reader_->unix_ms() - clock_->unix_offset_ms;
   if (boot_ != reader_->boot()) boot_ = reader_->boot();
   return true;

@@ -64,6 +64,8 @@ class LogReader {
   uint64_t offset(size_t command) const { return commands_[command].offset; }
   // Under which clock it was written; null: not known.
   const std::optional<LogClock>& clock(size_t command) const { return commands_[command].clock; }
+  // By which the last turn's mark is meant; null: not known.
+  const std::optional<LogClock>& clock() const { return clock_; }
   bool is_relative(size_t command) const { return commands_[command].is_relative; }
   Args Words(size_t command);  // until the next call
   size_t words(size_t command) const { return commands_[command].words; }

@@ -116,6 +116,7 @@ void TurnWriter::GroupEnd() {
 
 std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at,
                              const std::optional<StreamPosition>& stream) {
+  if (open_group_at_ == kNone) NoteClock();  // of which the mark's moment is
   const size_t size = ready();
   assert(size > 0 || stream);
   std::string turn;

@@ -3,7 +3,7 @@
 //
 //   #SLUICE:1 <boot> <digest>\r\n      from here on every turn ends with its mark
 //   *2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n  commands; groups of them in MULTI and EXEC
-//   #CLOCK:<offset> <shift>\r\n       the writer's clock, from the next command of this file on
+//   #CLOCK:<offset> <shift>\r\n       the writer's clock, from the next command or mark on
 //   #R\r\n                            the next command's deadline was a relative one
 //   #TS:<unix seconds>\r\n             at most one a second, where aof-timestamp-enabled says so
 //   #REPL:<id> <offset>\r\n           where the stream to replicas stood at the end of this turn
@@ -83,7 +83,7 @@ class TurnWriter {
     selected_ = -1;
     noted_clock_.reset();
   }
-  // With which the effects that follow were written.
+  // By which the effects that follow, and the end of the turn, are meant.
   void set_clock(const LogClock& clock) { clock_ = clock; }
   // From now on every new second is noted, at the begin of a turn or of a group.
   void set_timestamps(bool on) { timestamps_ = on; }

@@ -119,6 +119,57 @@ TEST_F(TimesOfMasters, TheClockOfAMasterIsKnownBeforeItsFirstEffect) {
               5000);
 }
 
+// Nor by the moment that its stream has told: behind a pause fields end later than that.
+TEST_F(TimesOfMasters, AFieldGoesWhoseEndIsToldLate) {
+  Follow();
+  a_client().Line("HSET h over v left v");
+  a_client().Line("HPEXPIRE h 100 FIELDS 1 over");
+  a_client().Line("CLIENT PAUSE 2000 WRITE");
+  Settle();
+  EXPECT_EQ(a_client().Line("DEBUG REPLICATE SET key value").ToText(), "+OK");
+  network_.Settle();
+  const auto timed = [&] {
+    return b_client().Line("INFO keyspace").ToText().find("subexpiry=1") != std::string::npos;
+  };
+  EXPECT_TRUE(timed());
+  for (int second = 0; second < 3; ++second) Settle();
+  EXPECT_FALSE(timed());
+}
+
+// Its own clock is another one than its master's was, which its log says though nothing was written
+// since.
+TEST_F(TimesOfMasters, AServerThatWasPromotedGoesOnWhenItIsStartedAnew) {
+  TestEngine::Options ahead = Options(3);
+  ahead.unix_ms += 3'600'000;
+  ahead.config.push_back({"appendonly", "yes"});
+  MemoryDisk disk;
+  disk.files["/proc/sys/kernel/random/boot_id"] = "1\n";
+  ahead.disk = &disk;
+  TestEngine c{ahead};
+  network_.Add("c:3", c);
+  EXPECT_EQ(c.Connect().Line("REPLICAOF a 1").ToText(), "+OK");
+  const auto settle = [&] {
+    for (int second = 0; second < 5; ++second) {
+      Settle();
+      c.AdvanceTime(1000);
+    }
+  };
+  settle();
+  a_client().Line("SET key value PX 600000");
+  settle();
+  EXPECT_EQ(c.Connect().Line("REPLICAOF NO ONE").ToText(), "+OK");
+  c.AdvanceTime(5000);
+  c.engine().FinishLog();
+  MemoryDisk kept = disk;
+  ahead.disk = &kept;
+  ahead.uptime_ms = c.clock().Sample().steady_us / 1000 - c.clock().shift_ms();
+  ahead.unix_ms += 15'000;
+  TestEngine again{ahead};
+  again.Settle();
+  EXPECT_NEAR(static_cast<double>(again.now().ms()), static_cast<double>(c.now().ms()), 2000);
+  EXPECT_EQ(again.Connect().Line("GET key").ToText(), "\"value\"");
+}
+
 // A replica ends no lease: what its master did not say ended is there still, in its log too.
 TEST_F(TimesOfMasters, AMasterThatTellsOfLeasesThatAreOverSpoilsNoLog) {
   b_client().Line("CONFIG SET appendonly yes");
