@@ -164,11 +164,12 @@ void Following::GoOn(const Agreement& agreement) {
   const ReplicationId id = ReplicationId::Of(agreement.id).value_or(on_.replicas.ids().id());
   StreamReading reading = reading_.value_or(StreamReading{});
   // Another master, or another process of it, has gone on from here, by a clock of its own and
-  // since a moment that it has not told: maybe long ago.
-  if (id != on_.replicas.ids().id()) {
-    reading.told_ms = 0;
-    on_.time.NewMaster();
-  }
+  // since a moment that it has not told: maybe long ago. Under the same id, too, behind a
+  // hand-over.
+  const bool is_other_id = id != on_.replicas.ids().id();
+  if (is_other_id) reading.told_ms = 0;
+  if (is_other_id || clock_run_ != link_.master_run_id()) on_.time.NewMaster();
+  clock_run_ = link_.master_run_id();
   on_.replicas.GoOnAs(id);
   StreamBegins(reading, link_.origin());
   const bool is_of_sluice =

@@ -152,6 +152,7 @@ class Following final : private LinkFollower {
   bool may_lack_locks_ = false;           // grants of the master, a Sluice
   std::optional<StreamReading> reading_;  // there; null: it is not known
   int64_t image_made_ms_ = 0;
+  std::string clock_run_;  // of the master whose clock MasterTime knows
   // The history that this server made as a master, before it followed; none: it made none.
   std::optional<ReplicationId> own_history_;
   std::string image_path_;  // of the image that is being loaded; empty: none is

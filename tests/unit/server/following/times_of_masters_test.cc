@@ -79,6 +79,41 @@ TEST_F(TimesOfMasters, AMasterThatWasRebootedBehindAClockThatIsWrongTellsItsTime
   EXPECT_NE(b_client().Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
 }
 
+// A process that was handed the data over goes on under the same id, by the time of the log. Of the
+// process before that was another one: it had followed a master, and written nothing since.
+TEST_F(TimesOfMasters, AProcessThatGoesOnUnderTheSameIdTellsItsTime) {
+  a_client().Line("CONFIG SET appendonly yes");
+  Settle();
+  Follow();
+  a_client().Line("SET before 1");
+  Settle();
+  a_client().Line("CONFIG SET repl-ping-replica-period 1");
+  a_.clock().Shift(5000);
+  for (int second = 0; second < 5; ++second) Settle();
+  EXPECT_EQ(OffsetOf(a_), OffsetOf(b_));
+  a_.engine().FinishLog();
+  a_.engine().part<Replicas>().HandOver();
+  MemoryDisk disk = a_.disk();
+  const int64_t unix_ms = a_.now().unix_ms();
+  network_.Crash(a_);
+  TestEngine again({.seed = 5,
+                    .config = {{"appendonly", "yes"}},
+                    .disk = &disk,
+                    .unix_ms = unix_ms,
+                    .entropy = 77});
+  network_.Add("a:1", again);
+  again.Settle();
+  ASSERT_LT(again.now().ms(), b_.now().ms() - 3000);
+  EXPECT_EQ(again.engine().part<Replicas>().ids().id(), b_.engine().part<Replicas>().ids().id());
+  for (int second = 0; second < 3; ++second) {
+    network_.Settle();
+    b_.AdvanceTime(1000);
+  }
+  network_.Settle();
+  EXPECT_EQ(FullSyncsOf(again), 0u);
+  EXPECT_LE(b_.now().ms(), again.now().ms() + 3000);
+}
+
 // Nor has it said a word by its own clock. The key is not over there, and by the clock here it is.
 TEST_F(TimesOfMasters, TheClockOfAMasterIsKnownBeforeItsFirstEffect) {
   TestEngine::Options ahead = Options(3);
