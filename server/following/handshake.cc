@@ -163,7 +163,8 @@ void Handshake::SayAll(std::string& out) {
   say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", run_id.empty() ? "?" : run_id});
 }
 
-// "+sluice 17 <run id>": what the Sluice of that run makes or relays from the byte 17 on.
+// "+sluice 17 <run id>": what the Sluice of that run makes or relays from the byte 17 on. "+none 0
+// <run id>": it has no stream now; by its role, which may change meanwhile, it must not be judged.
 void Handshake::OriginAnswered(std::string_view line, std::string& out) {
   const size_t run_id_at = std::min(line.rfind(' '), line.size());
   const bool names_run = line.substr(0, run_id_at).find(' ') != line.npos;
@@ -173,8 +174,9 @@ void Handshake::OriginAnswered(std::string_view line, std::string& out) {
                "the MASTER is this server itself: it follows nobody until REPLICAOF names another "
                "one");
   }
-  origin_ = origin.starts_with('+') ? ReadOrigin(origin.substr(1)) : std::nullopt;
-  is_with_sluice_ = origin_.has_value();
+  const bool is_status = line.starts_with('+');
+  origin_ = is_status ? ReadOrigin(origin.substr(1)) : std::nullopt;
+  is_with_sluice_ = origin_ || (is_status && names_run);
   if (is_with_sluice_ && names_run) master_run_id_ = line.substr(run_id_at + 1);
   if (is_with_sluice_) return SayPsync(out);
   Say(out, {"INFO", "replication"});

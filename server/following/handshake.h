@@ -12,7 +12,8 @@
 // It asks a Sluice whose stream that is (REPLCONF sluice-stream, and says with it which run of a
 // Sluice asks, so that its former links count no more): the answer names the offset
 // from which that holds, as before it a server may have relayed another's, and who answers: it may
-// be this server itself. A redis-server refuses the question, and its role tells (INFO).
+// be this server itself, or have no stream, and then refuses PSYNC. A redis-server refuses the
+// question, and its role tells (INFO).
 //
 // The answers are a peer's: each line is bounded, and what makes no sense ends the handshake with a
 // sentence. Log lines are Redis's.

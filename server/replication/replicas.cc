@@ -25,7 +25,8 @@ ReplicationId Replicas::NewId(Host& host) {
 }
 
 size_t Replica::MemoryBytes() const {
-  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(run_id) + HeapBytes(end_mark);
+  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(run_id) +
+         HeapBytes(told_origin) + HeapBytes(end_mark);
 }
 
 Replicas::Replicas(const Uses& uses)

@@ -118,13 +118,28 @@ bool SetFilter(CommandCall& call, std::string_view value) {
 // Valkey's; nothing depends on it.
 bool PassOver(CommandCall&, std::string_view) { return true; }
 
+// The origin of all that a replica is sent from here on; "none 0": it is sent nothing.
+std::string OriginHere(CommandCall& call) {
+  return IsStreamThere(call) ? OriginText(call.part<Replicas>().origin()) : "none 0";
+}
+
 // A Sluice that follows asks whose words it is about to be sent, from which offset on, and who
 // answers. It may be this server itself, which then has no stream. `run_id`: of who asks, or "?".
 bool TellOrigin(CommandCall& call, std::string_view run_id) {
-  if (ReplicationId::Of(run_id)) IntroducedBy(call).run_id = run_id;
-  const Replicas& replicas = call.part<Replicas>();
-  const std::string origin = IsStreamThere(call) ? OriginText(replicas.origin()) : "none 0";
-  call.reply.Status(Concat(origin, " ", replicas.run_id()));
+  Replica& replica = IntroducedBy(call);
+  if (ReplicationId::Of(run_id)) replica.run_id = run_id;
+  replica.told_origin = OriginHere(call);
+  call.reply.Status(Concat(replica.told_origin, " ", call.part<Replicas>().run_id()));
+  return false;
+}
+
+// False: this server has become a master, or follows another one, since it told this replica whose
+// words follow, which would take the stream for another one's. It comes again, and asks again.
+bool IsAsTold(CommandCall& call) {
+  const Replica* const replica = ReplicaOf(call.client);
+  if (!replica || replica->told_origin.empty() || replica->told_origin == OriginHere(call))
+    return true;
+  call.reply.Error("NOMASTERLINK Can't SYNC: the role has changed since REPLCONF sluice-stream");
   return false;
 }
 
@@ -223,6 +238,7 @@ void PSync(CommandCall& call) {
   const bool takes_over = call.args.size() > 3 && IsWord(call.args[3], "FAILOVER");
   if (takes_over && !TakeOver(call, offset)) return;
   if (!MaySync(call)) return;
+  if (!takes_over && !IsAsTold(call)) return;  // that one's own words go on
   if (!offset) {
     call.part<Host>().Log(LogLevel::kWarning,
                           Concat("Replica ", AddressOfAsking(call),

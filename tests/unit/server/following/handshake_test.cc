@@ -96,6 +96,17 @@ TEST(Handshake, AServerFindsItself) {
   EXPECT_NE(itself.agreement().why_not.find("this server itself"), std::string::npos);
 }
 
+// It may become a master before it is asked what it is.
+TEST(Handshake, ASluiceWithoutAStreamIsNotAskedForItsRole) {
+  HandshakeWith master(Known());
+  master.Answer("+PONG\r\n");
+  EXPECT_EQ(master.Answer(std::string(kFourOk) + "+none 0 " + kOtherId + "\r\n"),
+            "PSYNC " + kSomeId + " 100 / ");
+  EXPECT_TRUE(master.handshake().is_with_sluice());
+  EXPECT_EQ(master.handshake().master_run_id(), kOtherId);
+  EXPECT_FALSE(master.handshake().origin());
+}
+
 TEST(Handshake, ARedisServerTellsItsRole) {
   const struct {
     std::string info;

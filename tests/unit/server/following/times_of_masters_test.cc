@@ -205,6 +205,41 @@ TEST_F(TimesOfMasters, AServerThatWasPromotedGoesOnWhenItIsStartedAnew) {
   EXPECT_EQ(again.Connect().Line("GET key").ToText(), "\"value\"");
 }
 
+// It is a master since some moment of the handshake, at whose begin it had no stream to tell of. No
+// redis-server makes one there now: locks stay, and so does its time.
+TEST_F(TimesOfMasters, AServerThatIsPromotedAmidAHandshakeIsASluice) {
+  Follow();
+  a_client().Line("LOCK.ACQUIRE lock me LEASE 1000000");
+  Settle();
+  for (int answers = 0; answers < 6; ++answers) {
+    SCOPED_TRACE(answers);
+    EXPECT_EQ(a_client().Line("REPLICAOF nowhere 1").ToText(), "+OK");
+    network_.Settle();
+    link().Cut();
+    b_.Settle();
+    if (network_.opening() == 0) b_.AdvanceTime(1000);
+    ASSERT_EQ(network_.opening(), 1u);
+    network_.OpenNext();
+    for (int i = 0; i < answers; ++i) {
+      link().Carry(Way::kOut);
+      a_.Settle();
+      link().Carry(Way::kIn);
+      b_.Settle();
+    }
+    EXPECT_EQ(a_client().Line("REPLICAOF NO ONE").ToText(), "+OK");
+    for (int second = 0; second < 3; ++second) Settle();
+    a_.AdvanceTime(5000);
+    b_.AdvanceTime(3000);
+    for (int i = 0; i < 2; ++i) {
+      a_client().Line("SET ticks 1");  // time is told beside bytes, and taken over once a second
+      Settle();
+    }
+    EXPECT_NE(b_client().Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
+    EXPECT_NEAR(static_cast<double>(b_.now().ms()), static_cast<double>(a_.now().ms()), 2);
+  }
+  EXPECT_EQ(FullSyncsOf(a_), 1u);
+}
+
 // A replica ends no lease: what its master did not say ended is there still, in its log too.
 TEST_F(TimesOfMasters, AMasterThatTellsOfLeasesThatAreOverSpoilsNoLog) {
   b_client().Line("CONFIG SET appendonly yes");
