@@ -3,8 +3,9 @@
 //
 // A heartbeat says what the master's time was when it left. On its way time has passed, so the
 // difference to the own time at its arrival is too small by the delay, and never too large: of all
-// samples the largest is the best. Clocks drift apart, at most by kDriftPpm; so a sample is worth
-// less the older it is, and after a minute nothing. The highest of
+// samples the largest is the best. Each of the two clocks may be wrong by 200 ppm, as cheap quartz
+// is in the heat, so they drift apart by the sum of both at most, kDriftPpm. A sample is worth less
+// the older it is, and after a minute nothing. The highest of
 //
 //     sample - kDriftPpm * age
 //
@@ -14,7 +15,7 @@
 //   master   ----H(1000)------------------H(2000)--------------
 //                   \  delay 3 ms              \  delay 40 ms
 //   own      --------(501 503)-----------------(1540)----------
-//   sample           1000 - 503 = 497          2000 - 1540 = 460     best: 497 - 0.2 = 496.8
+//   sample           1000 - 503 = 497          2000 - 1540 = 460     best: 497 - 0.4 = 496.6
 //
 // Whoever makes this difference the engine's does so in whole ms, at most once a second, as each
 // time looks at every client.
@@ -29,7 +30,7 @@ namespace sluice {
 class MasterClock {
  public:
   static constexpr int64_t kWindowUs = 60'000'000;
-  static constexpr int64_t kDriftPpm = 200;
+  static constexpr int64_t kDriftPpm = 400;
   static constexpr int64_t kCorrectionsApartUs = 1'000'000;
 
   // Another master, of whose clock nothing is known.
