@@ -1,8 +1,9 @@
 // A play of two servers that hand the master's part to each other, as operators say: by FAILOVER,
 // which holds writes back until the replica has everything, to the one that is named or to any, by
 // force behind its time, and given up again; and as a Sentinel does it, by SLAVEOF and CLIENT KILL
-// in one MULTI. The data hold values so large that an image of them outgrows what may wait for a
-// disk. Meanwhile machines stand still or are killed, disks are slow or full, links are cut.
+// in one MULTI, of one that has all data. The data hold values so large that an image of them
+// outgrows what may wait for a disk. Meanwhile machines stand still or are killed, disks are slow
+// or full, links are cut.
 //
 // Judged: no lock has two owners, tokens grow, and no answered write under a token (FENCED) is
 // lost, as grants wait for the other server; in the end both have the same.
