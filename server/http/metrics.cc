@@ -12,7 +12,7 @@ namespace {
 
 using Kind = MetricText::Kind;
 
-// What these pages find out themselves.
+// Figures that these pages find out themselves.
 constexpr Figure kHttpRows[] = {
     {.read = [](From from) { return ReasonsNotReady(from.parts()).empty(); },
      .metric = Gauge("sluice_ready", "1: /readyz says that the server is ready.")},

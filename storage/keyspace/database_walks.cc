@@ -1,4 +1,4 @@
-// What a Database tells of all its keys: counts, pages of SCAN, samples.
+// All keys of a Database: counts, pages of SCAN, samples.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

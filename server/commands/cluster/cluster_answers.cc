@@ -218,7 +218,7 @@ void ClusterFailureReports(CommandCall& call) {
 
 namespace {
 
-// Whose map is another one, as far as is known; the first few.
+// The servers that have another map, as far as is known; the first few.
 std::string DifferingNames(const CommandCall& call) {
   constexpr size_t kNamed = 16;
   std::string names;

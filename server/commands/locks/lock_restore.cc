@@ -58,8 +58,8 @@ bool ReadHolder(ArgReader& args, const Now& now, LockHolder& holder, LockShape& 
                                                    : holder.permits() == 1 && shape.of == 1);
 }
 
-// What is refused is to touch nothing: a change would be told as it was asked for, and a log that
-// says what is refused does not load.
+// A request that is refused touches nothing: a change would be told as it was asked for, and a log
+// that has such a request does not load.
 bool GoesWithOthers(LockService& service, OpenLock& open, const LockHolder& holder,
                     const LockShape& shape) {
   const Lock* const known = service.IsWithheld(open) ? nullptr : open.lock();

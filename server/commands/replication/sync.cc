@@ -231,7 +231,7 @@ std::string AddressOfAsking(CommandCall& call) {
   return replicas.AddressOf(call.client);
 }
 
-// What is refused, and as what, has Redis's order.
+// Refusals, and their texts, come in Redis's order.
 void PSync(CommandCall& call) {
   if (IsNoClient(call)) return;
   const std::optional<int64_t> offset = ParseInt64(call.args[2]);

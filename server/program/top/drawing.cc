@@ -41,7 +41,7 @@ void Append(DrawnLines lines, DrawnLines& to) {
   for (ScreenLine& line : lines) to.push_back(std::move(line));
 }
 
-// What stands above the table, and behind it, as far as the table leaves room.
+// The lines above the table, and behind it, as far as the table leaves room.
 struct Surroundings {
   DrawnLines clients, turns, disk, limits, algorithms, slow;
 
@@ -50,7 +50,7 @@ struct Surroundings {
            slow.size();
   }
 
-  // Leaves out what is worth least until no more rows are taken. What tells of trouble goes last.
+  // Leaves out what is worth least until no more rows are taken. Lines about trouble go last.
   void FitIn(size_t rows_max) {
     while (rows() > rows_max && slow.size() > 2) slow.pop_back();
     if (rows() > rows_max) slow.clear();
