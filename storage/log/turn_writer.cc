@@ -116,9 +116,9 @@ void TurnWriter::GroupEnd() {
 
 std::string TurnWriter::Take(int64_t unix_ms, uint64_t synced, uint64_t at,
                              const std::optional<StreamPosition>& stream) {
-  if (open_group_at_ == kNone) NoteClock();  // of which the mark's moment is
+  assert(ready() > 0 || stream);
+  if (open_group_at_ == kNone) NoteClock();  // the mark's moment is by that clock
   const size_t size = ready();
-  assert(size > 0 || stream);
   std::string turn;
   if (size == bytes_.size()) {  // the usual turn: no copy
     turn = std::exchange(bytes_, {});

@@ -11,7 +11,18 @@
 namespace sluice {
 namespace {
 
-using TimesOfMasters = FollowedPair;
+class TimesOfMasters : public FollowedPair {
+ protected:
+  // Of a server with a log, whose wall clock is an hour ahead of those of the pair.
+  static TestEngine::Options AnHourAhead(MemoryDisk& disk) {
+    TestEngine::Options options = Options(3);
+    options.unix_ms += 3'600'000;
+    options.config.push_back({"appendonly", "yes"});
+    disk.files["/proc/sys/kernel/random/boot_id"] = "1\n";
+    options.disk = &disk;
+    return options;
+  }
+};
 
 // What it has said before it is followed is of a time that is over here.
 TEST_F(TimesOfMasters, WhatWasSaidBeforeItIsFollowedIsOfThen) {
@@ -113,12 +124,8 @@ TEST_F(TimesOfMasters, AProcessThatGoesOnUnderTheSameIdTellsItsTime) {
 
 // Nor has it said a word by its own clock. The key is not over there, and by the clock here it is.
 TEST_F(TimesOfMasters, TheClockOfAMasterIsKnownBeforeItsFirstEffect) {
-  TestEngine::Options ahead = Options(3);
-  ahead.unix_ms += 3'600'000;
-  ahead.config.push_back({"appendonly", "yes"});
   MemoryDisk disk;
-  disk.files["/proc/sys/kernel/random/boot_id"] = "1\n";
-  ahead.disk = &disk;
+  TestEngine::Options ahead = AnHourAhead(disk);
   TestEngine c{ahead};
   network_.Add("c:3", c);
   TakeEntropy(c, 2);
@@ -171,12 +178,8 @@ TEST_F(TimesOfMasters, AFieldGoesWhoseEndIsToldLate) {
 // Its own clock is another one than its master's was, which its log says though nothing was written
 // since.
 TEST_F(TimesOfMasters, AServerThatWasPromotedGoesOnWhenItIsStartedAnew) {
-  TestEngine::Options ahead = Options(3);
-  ahead.unix_ms += 3'600'000;
-  ahead.config.push_back({"appendonly", "yes"});
   MemoryDisk disk;
-  disk.files["/proc/sys/kernel/random/boot_id"] = "1\n";
-  ahead.disk = &disk;
+  TestEngine::Options ahead = AnHourAhead(disk);
   TestEngine c{ahead};
   network_.Add("c:3", c);
   EXPECT_EQ(c.Connect().Line("REPLICAOF a 1").ToText(), "+OK");
