@@ -67,7 +67,9 @@ class HashOver : public testing::TestWithParam<Stays> {
     const bool goes = GetParam() == Stays::kNothingMayBeRemoved &&
                       (name == "del" || name == "unlink" || name == "UNLINK");
     const std::string answer_without = Answer(without_, requests);
-    if (!goes) EXPECT_EQ(answer, answer_without) << text;
+    if (!goes) {
+      EXPECT_EQ(answer, answer_without) << text;
+    }
     const std::vector<Words> after = {{"EXISTS", "k"}, {"TYPE", "k"}, {"DUMP", "k"},
                                       {"KEYS", "*"},   {"SCAN", "0"}, {"SELECT", "1"},
                                       {"KEYS", "*"}};
