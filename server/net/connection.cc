@@ -68,7 +68,7 @@ void Connection::Readable(bool ended_too) {
 // The owner may let go of this connection meanwhile. Records that are no output of its client's
 // leave here; that the connection broke is found by its next read.
 void Connection::Writable() {
-  const auto self = shared_from_this();
+  const boost::intrusive_ptr<Connection> self(this);
   if (tls_ && tls_->Flush() && tls_->has_unsent()) AwaitWritable();
   owner_->Writable(*this);
 }

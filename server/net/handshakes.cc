@@ -13,7 +13,7 @@ constexpr int64_t kNanosPerSecond = 1'000'000'000;
 }  // namespace
 
 // Bytes that it has sent by now are looked at without waiting to be told of them.
-void Handshakes::Begin(std::shared_ptr<Connection> connection, Peer peer) {
+void Handshakes::Begin(boost::intrusive_ptr<Connection> connection, Peer peer) {
   if (entries_.size() >= kMax && !EndSilentSince(kNever)) return connection->Close();
   Connection& begun = *connection;
   const int64_t until_ns = clock_.TickNanos() + kTimeMs * 1'000'000;
@@ -79,7 +79,7 @@ bool Handshakes::Advance() {
 
 void Handshakes::Step(Entries::iterator entry) {
   entry->is_ready = false;
-  const std::shared_ptr<Connection> connection = entry->connection;
+  const boost::intrusive_ptr<Connection> connection = entry->connection;
   TlsStream& tls = *connection->tls();
   switch (tls.Shake()) {
     case TlsStream::Progress::kWaits:

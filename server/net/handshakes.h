@@ -39,7 +39,7 @@ class Handshakes final : private ConnectionOwner {
   static constexpr int64_t kSilentMs = 200;
   static constexpr int64_t kNever = INT64_MAX;
 
-  using Done = std::function<void(std::shared_ptr<Connection> connection, Peer peer)>;
+  using Done = std::function<void(boost::intrusive_ptr<Connection> connection, Peer peer)>;
   using Tell = std::function<void(std::string_view line)>;
 
   // `poller` is that of their connections. `wake`: Advance has something to do. `tell` writes a
@@ -55,7 +55,7 @@ class Handshakes final : private ConnectionOwner {
   // So many are ready that no more should be let in.
   bool is_busy() const { return ready_.size() >= kMax / 10; }
 
-  void Begin(std::shared_ptr<Connection> connection, Peer peer);
+  void Begin(boost::intrusive_ptr<Connection> connection, Peer peer);
   // Its former owner closes it; it counts no more.
   void Forget(Connection& connection);
   // The clock's ticks at which its peer was heard last; 0: it is in no handshake.
@@ -72,7 +72,7 @@ class Handshakes final : private ConnectionOwner {
 
  private:
   struct Entry {
-    std::shared_ptr<Connection> connection;
+    boost::intrusive_ptr<Connection> connection;
     ConnectionOwner& owner;  // before, and behind its handshake
     Peer peer;
     int64_t until_ns = 0;

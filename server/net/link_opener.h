@@ -21,14 +21,14 @@ class LinkOpener {
   struct Uses {
     Poller& poller;
     Alarms& alarms;
-    std::function<std::shared_ptr<Connection>(int descriptor)> connect;  // one of the server's
+    std::function<boost::intrusive_ptr<Connection>(int descriptor)> connect;  // one of the server's
     std::function<void()> want_advance;  // there is something to go on with
   };
   using Make = std::function<std::unique_ptr<LinkOpener>(const Uses& uses)>;
 
   // One of the two is called, once, and not from within Open.
   struct Outcome {
-    std::function<void(std::shared_ptr<Connection> connection, Peer peer)> opened;
+    std::function<void(boost::intrusive_ptr<Connection> connection, Peer peer)> opened;
     std::function<void(std::string_view why)> failed;
   };
 

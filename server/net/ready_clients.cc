@@ -30,7 +30,7 @@ ReadyClients::ReadyClients() { buffers_.emplace_back(new char[kTurnBytes]); }
 void ReadyClients::Add(SpaceConnection& connection) {
   if (connection.ready) return;
   connection.ready = true;
-  ready_.push_back(std::static_pointer_cast<SpaceConnection>(connection.shared_from_this()));
+  ready_.emplace_back(&connection);
 }
 
 void ReadyClients::Read(size_t depth) {
@@ -39,7 +39,7 @@ void ReadyClients::Read(size_t depth) {
   size_t used = 0;
   int ended = 0;
   reading_.swap(ready_);
-  for (std::shared_ptr<SpaceConnection>& waiting : reading_) {
+  for (boost::intrusive_ptr<SpaceConnection>& waiting : reading_) {
     SpaceConnection& connection = *waiting;
     if (!connection.open()) continue;
     if (connection.ended() && ++ended > kEndedPerTurn) {

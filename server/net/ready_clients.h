@@ -42,7 +42,7 @@ class ReadyClients {
 
   SpaceTable* spaces_ = nullptr;
   std::function<bool(SpaceConnection&)> is_lost_;
-  using Connections = std::vector<std::shared_ptr<SpaceConnection>>;
+  using Connections = std::vector<boost::intrusive_ptr<SpaceConnection>>;
 
   Connections ready_;    // to be read in the next turn
   Connections reading_;  // only inside Read, as the next one: a turn makes no vector anew

@@ -48,7 +48,7 @@ Server::Server(Config& config, const CommandTable& commands, EngineOptions optio
       options_(WithFacts(std::move(options))),
       tls_(
           config, loop_.poller(), clock_, log_,
-          [this](std::shared_ptr<Connection> connection, Peer peer) {
+          [this](boost::intrusive_ptr<Connection> connection, Peer peer) {
             AdmitSecured(std::move(connection), std::move(peer));
           },
           [this] { turn_due_ = true; }),
@@ -93,7 +93,7 @@ class ListenerOfSpace final : public SpacePort {
 
 std::unique_ptr<SpacePort> Server::ListenForSpace(SpacePort::Admit admit, std::string& fault) {
   const auto accepted = [this, admit = std::move(admit)](int descriptor, Peer peer) {
-    std::shared_ptr<SpaceConnection> connection = Connect(descriptor);
+    boost::intrusive_ptr<SpaceConnection> connection = Connect(descriptor);
     if (connection->open()) admit(std::move(connection), std::move(peer));
   };
   std::unique_ptr<Listener> listener = acceptor_.ListenForSpace(accepted, fault);

@@ -131,16 +131,16 @@ class Server final : public SpaceOwner, public ConnectionOwner, private OptionFo
   Fault OpenPorts();
   void MakeSpaces(const CommandTable& commands);
   std::unique_ptr<SpacePort> ListenForSpace(SpacePort::Admit admit, std::string& fault);
-  std::shared_ptr<SpaceConnection> Connect(int descriptor);
+  boost::intrusive_ptr<SpaceConnection> Connect(int descriptor);
   void Admit(int descriptor, Peer peer);
   void BeginTls(int descriptor, Peer peer);
-  void AdmitSecured(std::shared_ptr<Connection> connection, Peer peer);
+  void AdmitSecured(boost::intrusive_ptr<Connection> connection, Peer peer);
   void LogInByName(const Connection& connection, Session& session);
   size_t clients() const;
   size_t programs() const;
   void AdmitTrusted(int descriptor);
   std::unique_ptr<LinkOpener> MakeLinks();
-  void LinkOpened(Space& space, const std::shared_ptr<Connection>& connection, Peer peer,
+  void LinkOpened(Space& space, const boost::intrusive_ptr<Connection>& connection, Peer peer,
                   LinkListener& listener);
   void AdvanceLinks();
   bool AcceptConnections();

@@ -22,8 +22,8 @@ constexpr std::string_view kNoTlsHere = "-ERR this port does not take TLS (see t
 
 }  // namespace
 
-std::shared_ptr<SpaceConnection> Server::Connect(int descriptor) {
-  return std::make_shared<SpaceConnection>(sources_, descriptor, *this);
+boost::intrusive_ptr<SpaceConnection> Server::Connect(int descriptor) {
+  return new SpaceConnection(sources_, descriptor, *this);
 }
 
 void Server::Admit(int descriptor, Peer peer) {
@@ -66,7 +66,7 @@ void Server::BeginTls(int descriptor, Peer peer) {
 }
 
 // Bytes that it has sent behind its handshake may be here already.
-void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
+void Server::AdmitSecured(boost::intrusive_ptr<Connection> connection, Peer peer) {
   if (&connection->owner() != this) return http_->Secured(*connection);
   if (const std::string_view refusal = acceptor_.RefusalOf(peer); !refusal.empty()) {
     acceptor_.CountRefusal();
@@ -77,7 +77,7 @@ void Server::AdmitSecured(std::shared_ptr<Connection> connection, Peer peer) {
   }
   Connection& secured = *connection;
   Session* const session = first_.Admit(
-      std::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
+      boost::static_pointer_cast<SpaceConnection>(std::move(connection)), std::move(peer));
   if (config_.settings().tls_auth_clients_user == "CN") LogInByName(secured, *session);
   Readable(secured);
 }
@@ -111,16 +111,16 @@ std::unique_ptr<LinkOpener> Server::MakeLinks() {
 
 Fault Server::OpenLink(Space& space, const LinkTarget& target, LinkListener& listener) {
   if (!links_) return "this server connects to no other one";
-  links_->Open(target, listener,
-               {.opened =
-                    [this, &space, &listener](std::shared_ptr<Connection> connection, Peer peer) {
-                      LinkOpened(space, connection, std::move(peer), listener);
-                    },
-                .failed =
-                    [this, &space, &listener](std::string_view why) {
-                      space.LinkFailed(listener, why);
-                      WorkCame(space);
-                    }});
+  links_->Open(
+      target, listener,
+      {.opened = [this, &space, &listener](
+                     boost::intrusive_ptr<Connection> connection,
+                     Peer peer) { LinkOpened(space, connection, std::move(peer), listener); },
+       .failed =
+           [this, &space, &listener](std::string_view why) {
+             space.LinkFailed(listener, why);
+             WorkCame(space);
+           }});
   return {};
 }
 
@@ -135,9 +135,9 @@ void Server::AdvanceLinks() {
 }
 
 // Bytes that the other server has sent at once may be here already.
-void Server::LinkOpened(Space& space, const std::shared_ptr<Connection>& connection, Peer peer,
+void Server::LinkOpened(Space& space, const boost::intrusive_ptr<Connection>& connection, Peer peer,
                         LinkListener& listener) {
-  space.LinkOpened(std::static_pointer_cast<SpaceConnection>(connection), std::move(peer),
+  space.LinkOpened(boost::static_pointer_cast<SpaceConnection>(connection), std::move(peer),
                    listener);
   if (connection->open()) Readable(*connection);
   WorkCame(space);

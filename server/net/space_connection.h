@@ -14,6 +14,8 @@ class SpaceConnection final : public ClientConnection, public Connection {
   bool ready = false;  // in ReadyClients
 
   // --- ClientConnection
+  void AddReference() override { Connection::AddReference(); }
+  void DropReference() override { Connection::DropReference(); }
   bool open() const override { return Connection::open(); }
   bool Write(OutputBuffer& output) override { return Connection::Write(output); }
   void AwaitWritable() override { Connection::AwaitWritable(); }
@@ -25,7 +27,10 @@ class SpaceConnection final : public ClientConnection, public Connection {
   void Close() override { Connection::Close(); }
   size_t bytes() const override { return sizeof *this; }
 };
-// With the count of its owners it is a block of 96 bytes.
-static_assert(sizeof(SpaceConnection) <= 80);
+static_assert(sizeof(SpaceConnection) <= 64);
+
+// It is both.
+inline void intrusive_ptr_add_ref(SpaceConnection* connection) { connection->AddReference(); }
+inline void intrusive_ptr_release(SpaceConnection* connection) { connection->DropReference(); }
 
 }  // namespace sluice

@@ -81,7 +81,7 @@ void TlsDoor::LookAtFiles() {
   if (files_.Look(config_.settings())) LoadAgain("Changed files");
 }
 
-void TlsDoor::Begin(std::shared_ptr<Connection> connection, Peer peer) {
+void TlsDoor::Begin(boost::intrusive_ptr<Connection> connection, Peer peer) {
   if (!connection->open()) return;
   LookAtFiles();
   auto tls = std::make_unique<TlsStream>(*context_.get(), *wire_, connection->descriptor());

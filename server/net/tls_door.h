@@ -43,7 +43,7 @@ class TlsDoor final : private OptionFollower {
   bool is_wanted() const;
 
   // A connection that has come to such a port.
-  void Begin(std::shared_ptr<Connection> connection, Peer peer);
+  void Begin(boost::intrusive_ptr<Connection> connection, Peer peer);
   Handshakes& handshakes() { return handshakes_; }
   const Handshakes& handshakes() const { return handshakes_; }
 

@@ -15,7 +15,7 @@
 namespace sluice {
 
 struct MigratingClient {
-  std::shared_ptr<ClientConnection> connection;
+  boost::intrusive_ptr<ClientConnection> connection;
   Peer peer;
   BoxedText name, library_name, library_version;
   int resp = 2;

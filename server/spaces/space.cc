@@ -12,8 +12,8 @@
 namespace sluice {
 namespace {
 
-// The bytes of a shared_ptr beside its object, its places in lists and the poller's table.
-constexpr size_t kSharedCountBytes = 48;
+// Of a connection's places in the list of a space and in the poller's table.
+constexpr size_t kPlacesBytes = 24;
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Space::Make(const EngineOptions& options) {
 
 // --- connections
 
-Session* Space::Admit(std::shared_ptr<ClientConnection> connection, Peer peer) {
+Session* Space::Admit(boost::intrusive_ptr<ClientConnection> connection, Peer peer) {
   if (!connection->open()) return nullptr;
   connection->session = engine_->Open(std::move(peer));
   connection->space = this;
@@ -64,12 +64,12 @@ Session* Space::Admit(std::shared_ptr<ClientConnection> connection, Peer peer) {
   Session* const session = engine_->Find(connections_[slot]->session);
   if (session) {
     session->host_bytes =
-        static_cast<uint32_t>(BlockSize(connections_[slot]->bytes() + kSharedCountBytes));
+        static_cast<uint32_t>(BlockSize(connections_[slot]->bytes()) + kPlacesBytes);
   }
   return session;
 }
 
-std::shared_ptr<ClientConnection> Space::Release(SessionId id) {
+boost::intrusive_ptr<ClientConnection> Space::Release(SessionId id) {
   if (!engine_->Find(id)) return nullptr;
   engine_->Drop(id);
   return std::exchange(connections_[id.slot], nullptr);
@@ -134,7 +134,7 @@ void Space::Send(Session& session) {
 
 void Space::Closed(SessionId id) {
   if (id.slot >= connections_.size()) return;  // it was given up
-  if (std::shared_ptr<ClientConnection> connection =
+  if (boost::intrusive_ptr<ClientConnection> connection =
           std::exchange(connections_[id.slot], nullptr)) {
     connection->Close();
   }
@@ -162,7 +162,7 @@ void Space::CloseLink(LinkListener& listener) {
   owner_.GiveUpLink(listener);
 }
 
-void Space::LinkOpened(std::shared_ptr<ClientConnection> connection, Peer peer,
+void Space::LinkOpened(boost::intrusive_ptr<ClientConnection> connection, Peer peer,
                        LinkListener& listener) {
   std::erase(opening_, &listener);
   connection->KeepAlive(making_.config->settings().tcp_keepalive);

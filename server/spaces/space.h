@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "boost/smart_ptr/intrusive_ptr.hpp"
 #include "protocol/output_buffer.h"
 #include "protocol/text/fault.h"
 #include "server/clients/host.h"
@@ -26,6 +27,10 @@ class Space;
 class ClientConnection {
  public:
   virtual ~ClientConnection() = default;
+
+  // How many pointers there are to it. It goes with the last one.
+  virtual void AddReference() = 0;
+  virtual void DropReference() = 0;
 
   SessionId session;       // its client's, in the engine of that space
   Space* space = nullptr;  // null before the first Admit
@@ -50,6 +55,9 @@ class ClientConnection {
   // Memory of the connection itself.
   virtual size_t bytes() const = 0;
 };
+
+inline void intrusive_ptr_add_ref(ClientConnection* connection) { connection->AddReference(); }
+inline void intrusive_ptr_release(ClientConnection* connection) { connection->DropReference(); }
 
 // Server around spaces, whose loop makes their turns.
 class SpaceOwner {
@@ -96,9 +104,9 @@ class Space final : public Host {
 
   // --- connections
   // The client of that connection is one of this space. Null: the connection could not be had.
-  Session* Admit(std::shared_ptr<ClientConnection> connection, Peer peer);
+  Session* Admit(boost::intrusive_ptr<ClientConnection> connection, Peer peer);
   // The client is forgotten, its connection is the caller's. Null: it had none any more.
-  std::shared_ptr<ClientConnection> Release(SessionId id);
+  boost::intrusive_ptr<ClientConnection> Release(SessionId id);
   // The connection broke, or its peer has closed it.
   void Drop(SessionId id);
   void DropBroken() {
@@ -113,7 +121,8 @@ class Space final : public Host {
     CloseConnections();
   }
   // The connection that OpenLink has asked for stands, or will not come to be.
-  void LinkOpened(std::shared_ptr<ClientConnection> connection, Peer peer, LinkListener& listener);
+  void LinkOpened(boost::intrusive_ptr<ClientConnection> connection, Peer peer,
+                  LinkListener& listener);
   void LinkFailed(LinkListener& listener, std::string_view why);
   // A client takes bytes again.
   void Writable(ClientConnection& connection);
@@ -147,8 +156,8 @@ class Space final : public Host {
   } making_;
   std::unique_ptr<Engine> engine_;
   std::shared_ptr<Space*> engine_lives_;  // as long as that engine: for what is called later
-  std::vector<std::shared_ptr<ClientConnection>> connections_;  // by session slot
-  std::vector<SessionId> broken_;                               // found while sending
+  std::vector<boost::intrusive_ptr<ClientConnection>> connections_;  // by session slot
+  std::vector<SessionId> broken_;                                    // found while sending
   std::vector<LinkListener*> opening_;  // whose links are neither open nor failed
 };
 

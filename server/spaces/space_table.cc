@@ -222,7 +222,7 @@ int SpaceTable::Listen(std::string_view name, std::string& fault) {
   PrivateSpace& space = FindOrMake(name);
   if (!space.port) {
     auto port = on_.listen(
-        [this, &space](std::shared_ptr<ClientConnection> connection, Peer peer) {
+        [this, &space](boost::intrusive_ptr<ClientConnection> connection, Peer peer) {
           NeedEngine(space);
           space.space.Admit(std::move(connection), std::move(peer));
           Due(space.space);

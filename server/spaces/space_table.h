@@ -36,7 +36,7 @@ namespace sluice {
 // A port of one space's own.
 class SpacePort {
  public:
-  using Admit = std::function<void(std::shared_ptr<ClientConnection> connection, Peer peer)>;
+  using Admit = std::function<void(boost::intrusive_ptr<ClientConnection> connection, Peer peer)>;
   virtual ~SpacePort() = default;
   virtual int number() const = 0;
   // Admits the clients that have come since; whether there may be more.

@@ -81,7 +81,8 @@ void HttpPort::Close() {
 
 void HttpPort::Accept(int descriptor, Peer peer) {
   ++figures_.connections;
-  auto client = std::make_shared<HttpClient>(sources_, descriptor, *this, std::move(peer));
+  auto client = boost::intrusive_ptr<HttpClient>(
+      new HttpClient(sources_, descriptor, *this, std::move(peer)));
   if (!client->open()) return;
   MakeRoom(HttpKind::kNew);
   clients_.push_back(client);
@@ -144,7 +145,7 @@ void HttpPort::Writable(Connection& connection) {
 
 void HttpPort::Note(HttpClient& client) {
   if (std::exchange(client.is_listed, true)) return;
-  ready_.push_back(std::static_pointer_cast<HttpClient>(client.shared_from_this()));
+  ready_.emplace_back(&client);
   on_.want_advance();
 }
 
@@ -155,9 +156,9 @@ bool HttpPort::Advance() {
     return more;
   const int64_t begun_ns = on_.clock.TickNanos();
   do {
-    const std::shared_ptr<HttpClient> client = ready_.front().lock();
+    const boost::intrusive_ptr<HttpClient> client = std::move(ready_.front());
     ready_.pop_front();
-    if (!client || !client->open()) continue;
+    if (!client->open()) continue;
     client->is_listed = false;
     Serve(*client);
   } while (!ready_.empty() && on_.clock.TickNanos() - begun_ns < kStepNanos);

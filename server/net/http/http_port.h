@@ -50,7 +50,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   void Secured(Connection& connection) override;
 
  private:
-  using Clients = std::list<std::shared_ptr<HttpClient>>;
+  using Clients = std::list<boost::intrusive_ptr<HttpClient>>;
 
   Poller& poller() override { return on_.poller; }
   void Readable(Connection& connection) override;
@@ -77,7 +77,7 @@ class HttpPort final : public ExtraPort, public ConnectionOwner {
   Sources sources_;
   std::vector<std::unique_ptr<Listener>> listeners_;
   Clients clients_;  // in the order in which they came
-  std::deque<std::weak_ptr<HttpClient>> ready_;
+  std::deque<boost::intrusive_ptr<HttpClient>> ready_;
   Guesses guesses_;
   std::optional<Alarms::Id> waiting_;     // the alarm for those whose requests wait
   int64_t waiting_ns_ = 0;                // and its moment

@@ -226,7 +226,7 @@ void LinkAttempt::CloseConnection() {
   connection_.reset();
 }
 
-std::shared_ptr<Connection> LinkAttempt::TakeConnection() {
+boost::intrusive_ptr<Connection> LinkAttempt::TakeConnection() {
   connection_->set_owner(*owner_);
   return std::exchange(connection_, nullptr);
 }

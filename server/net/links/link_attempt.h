@@ -32,7 +32,7 @@ class LinkAttempt final : private ConnectionOwner {
     Poller& poller;
     Alarms& alarms;
     UnawaitedCalls& calls;
-    std::function<std::shared_ptr<Connection>(int descriptor)> connect;
+    std::function<boost::intrusive_ptr<Connection>(int descriptor)> connect;
     std::function<TlsWire&()> wire;  // OpenSSL is there
     std::function<void()> wake;      // Advance has something to do
   };
@@ -47,7 +47,7 @@ class LinkAttempt final : private ConnectionOwner {
   Stage Advance();
 
   // Requires: kOpen, once. Its owner is again who made it.
-  std::shared_ptr<Connection> TakeConnection();
+  boost::intrusive_ptr<Connection> TakeConnection();
   Peer PeerOf(const Connection& connection) const;
   // Why it failed.
   const std::string& fault() const { return fault_; }
@@ -82,7 +82,7 @@ class LinkAttempt final : private ConnectionOwner {
   uint64_t call_ = 0;                 // that looks its name up
   std::unique_ptr<LinkRoute> route_;  // null: not known yet
   size_t next_address_ = 0;
-  std::shared_ptr<Connection> connection_;
+  boost::intrusive_ptr<Connection> connection_;
   ConnectionOwner* owner_ = nullptr;  // of the connection, before and behind
   std::string fault_;                 // of the last address, or of all
 };

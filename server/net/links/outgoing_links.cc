@@ -49,7 +49,7 @@ void OutgoingLinks::Finish(Links::iterator link, LinkAttempt::Stage stage) {
   links_.erase(link);
   LinkAttempt& attempt = done->attempt;
   if (stage == LinkAttempt::Stage::kFailed) return done->outcome.failed(attempt.fault());
-  const std::shared_ptr<Connection> connection = attempt.TakeConnection();
+  const boost::intrusive_ptr<Connection> connection = attempt.TakeConnection();
   done->outcome.opened(connection, attempt.PeerOf(*connection));
 }
 

@@ -28,11 +28,11 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
   void SetUp() override { ASSERT_EQ(context_.Load(certificate_.settings), ""); }
 
   // A connection that has come; its peer's end is the caller's.
-  std::shared_ptr<Connection> Come(int& peer) {
+  boost::intrusive_ptr<Connection> Come(int& peer) {
     int pair[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
     peer = pair[1];
-    auto connection = std::make_shared<Connection>(sources_, pair[0], *this);
+    boost::intrusive_ptr<Connection> connection(new Connection(sources_, pair[0], *this));
     connection->Secure(std::make_unique<TlsStream>(*context_.get(), wire_, pair[0]));
     handshakes_.Begin(connection, {.address = "somewhere:1"});
     return connection;
@@ -52,17 +52,17 @@ class HandshakesTest : public testing::Test, public ConnectionOwner {
   Poller poller_;
   Sources sources_;
   TickingClock clock_;
-  std::vector<std::shared_ptr<Connection>> through_;
+  std::vector<boost::intrusive_ptr<Connection>> through_;
   std::vector<std::string> said_;
   Handshakes handshakes_{
       poller_, clock_,
-      [this](std::shared_ptr<Connection> connection, Peer) { through_.push_back(connection); },
+      [this](boost::intrusive_ptr<Connection> connection, Peer) { through_.push_back(connection); },
       [] {}, [this](std::string_view line) { said_.emplace_back(line); }};
 };
 
 TEST_F(HandshakesTest, LetsThroughWhoEndsItsOwn) {
   int descriptor = -1;
-  const std::shared_ptr<Connection> connection = Come(descriptor);
+  const boost::intrusive_ptr<Connection> connection = Come(descriptor);
   TlsPeer peer(descriptor);
   for (int i = 0; i < 10 && through_.empty(); ++i) {
     peer.Shake();

@@ -46,7 +46,7 @@ class OutgoingLinksTest : public testing::Test, public ConnectionOwner {
     outcome_.clear();
     links_.Open(target, listener_,
                 {.opened =
-                     [this](std::shared_ptr<Connection> connection, Peer peer) {
+                     [this](boost::intrusive_ptr<Connection> connection, Peer peer) {
                        connection_ = std::move(connection);
                        outcome_ = Concat("opened ", peer.address);
                      },
@@ -118,14 +118,12 @@ class OutgoingLinksTest : public testing::Test, public ConnectionOwner {
   Sources sources_;
   SilentListener listener_;
   std::string outcome_;
-  OutgoingLinks links_{{.poller = loop_.poller(),
-                        .alarms = alarms_,
-                        .connect =
-                            [this](int descriptor) {
-                              return std::make_shared<Connection>(sources_, descriptor, *this);
-                            },
-                        .want_advance = [] {}}};
-  std::shared_ptr<Connection> connection_;
+  OutgoingLinks links_{
+      {.poller = loop_.poller(),
+       .alarms = alarms_,
+       .connect = [this](int descriptor) { return new Connection(sources_, descriptor, *this); },
+       .want_advance = [] {}}};
+  boost::intrusive_ptr<Connection> connection_;
 };
 
 TEST_F(OutgoingLinksTest, OpensToAnAddress) {
