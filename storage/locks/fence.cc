@@ -64,19 +64,17 @@ void FenceTokens::StartAhead(const Now& now) {
 
 size_t FenceMemory::BytesOf(const Memory& memory) {
   constexpr size_t kListLinks = 16;
-  // The name is kept twice: in the list and in the map.
-  return sizeof(Memory) + kListLinks + 2 * memory.name.key.size() + sizeof(LockName) +
-         sizeof(Order::iterator) + 2;
+  return sizeof(Memory) + kListLinks + HeapBytes(memory.name.key) + NewestMap::kSlotBytes;
 }
 
 void FenceMemory::Remember(LockNameView name, int64_t token, const Now& now) {
-  const auto [place, is_new] = newest_.TryEmplace(LockName(name), order_.end());
-  if (is_new) {
+  const Order::iterator* const place = newest_.Find(name);
+  if (place == nullptr) {
     order_.push_back({LockName(name), token, now.ms() - shift_ms_, ++last_serial_});
-    *place = std::prev(order_.end());
+    newest_.TryEmplace(LockNameView(order_.back().name), std::prev(order_.end()));
     memory_bytes_ += BytesOf(order_.back());
   } else {
-    Supersede(name, now);
+    Expunge(**place, now);
     // To the end of the list, which stays sorted by when memories were made. The image's next place
     // must not move with it.
     if (saver_ != nullptr && *place == image_next_) ++image_next_;
@@ -97,12 +95,15 @@ bool FenceMemory::Forget(LockNameView name) {
 
 void FenceMemory::Supersede(LockNameView name, const Now& now) {
   const Order::iterator* const found = newest_.Find(name);
-  if (found == nullptr) return;
-  // The image still lacks this memory: the old token goes to the saver before it is lost.
-  if (saver_ != nullptr && (*found)->serial <= image_last_ && image_next_ != order_.end() &&
-      (*found)->serial >= image_next_->serial)
-    Give(**found, now);
-  (*found)->token = 0;  // which is given no more
+  if (found != nullptr) Expunge(**found, now);
+}
+
+// The image may still lack this memory: then the old token goes to the saver before it is lost.
+void FenceMemory::Expunge(Memory& memory, const Now& now) {
+  if (saver_ != nullptr && memory.serial <= image_last_ && image_next_ != order_.end() &&
+      memory.serial >= image_next_->serial)
+    Give(memory, now);
+  memory.token = 0;  // which is given no more
 }
 
 FenceMemory::All FenceMemory::TakeAll() {

@@ -84,7 +84,7 @@ class FenceSaver {
   virtual void SaveFence(const LockName& name, int64_t token) = 0;
 };
 
-// Remember, Forget and Newest are O(1). A memory costs some 130 bytes and its name twice.
+// Remember, Forget and Newest are O(1). A memory costs some 115 bytes and its name.
 class FenceMemory {
  public:
   static constexpr int64_t kRetentionMs = 3'600'000;      // fence-retention
@@ -162,7 +162,9 @@ class FenceMemory {
     uint64_t serial;   // grows along the order
   };
   using Order = std::list<Memory>;
-  using NewestMap = ShardedMap<LockNameMap<Order::iterator>>;
+  // Names are views of those in the list, whose elements keep their places.
+  using NewestMap =
+      ShardedMap<absl::flat_hash_map<LockNameView, Order::iterator, LockNameHash, LockNameEqual>>;
 
   static size_t BytesOf(const Memory& memory);
   bool IsOver(const Memory& memory, const Now& now) const {
@@ -171,6 +173,7 @@ class FenceMemory {
   bool HasTooMuch(const Now& now) const {
     return !order_.empty() && (memory_bytes_ > memory_max_ || IsOver(order_.front(), now));
   }
+  void Expunge(Memory& memory, const Now& now);
   // Out of list and map.
   void Drop(Order::iterator place);
   void DropOldest();
