@@ -258,7 +258,7 @@ void MemoryLimit::EvictKey(Database& db, const Entry& entry, uint64_t hash) {
   const ChangeRecorder changes(parts_);
   const bool is_told = changes.wants_effects() || changes.wants_events(kNotifyEvicted);
   const std::string key(is_told ? entry.key() : std::string_view());
-  db.Evict(entry, hash);
+  db.DeleteFound(entry, hash);
   ++state_->counts.keys;
   if (!is_told) return;
   if (changes.wants_effects()) changes.Add(db.index(), {"DEL", key});

@@ -198,10 +198,14 @@ void HeldLocks::EndChange(LockPlace& place) {
 
 // Order matters: a lock that is on no database is not taken for one that was lost.
 void HeldLocks::Remove(LockPlace& place) {
-  HeldLock& held = HeldIn(*std::exchange(place.changing, nullptr));
+  Entry& entry = *std::exchange(place.changing, nullptr);
+  HeldLock& held = HeldIn(entry);
   Unlist(held);
   on_.timers.DisarmLease(held.lease_.node);
-  Delete(on_.keyspace.db(place.name.db), KeyOf(place));
+  {
+    const OwnChange own(*this);
+    on_.keyspace.db(place.name.db).DeleteFound(entry, KeyOf(place).hash);
+  }
   place.entry = nullptr;
   place.lock = nullptr;
 }

@@ -387,7 +387,7 @@ bool Database::Delete(HashedKey key, const Now& now) {
   return true;
 }
 
-void Database::Evict(const Entry& entry, uint64_t hash) {
+void Database::DeleteFound(const Entry& entry, uint64_t hash) {
   Touch(entry.key());
   Remove(const_cast<Entry&>(entry), hash);
 }

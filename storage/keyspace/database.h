@@ -240,9 +240,8 @@ class Database {
   // Frees it at once, or leaves it to the reclaimer if it is large. False when missing or expired;
   // one that only looks missing (set_expiry_allowed) goes, too.
   bool Delete(HashedKey key, const Now& now);
-  // The same of an entry that is there, and for which nobody has asked. Requires: held, and no
-  // image waits for it.
-  void Evict(const Entry& entry, uint64_t hash);
+  // The same of an entry that is known. Requires: held, and no image waits for it.
+  void DeleteFound(const Entry& entry, uint64_t hash);
 
   // The clock of OBJECT IDLETIME, in seconds, of which an entry keeps 24 bits.
   int64_t AccessClock(const Now& now) const { return state_.AccessClock(now); }

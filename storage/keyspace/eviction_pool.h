@@ -6,7 +6,7 @@
 //
 //   EvictionPool::Rule rule{.by = By::kIdle, .samples = 5, .may_go = ...};
 //   EvictionPool::Victim victim;
-//   if (pool.Next(keyspace, rule, now, victim) == Found::kKey) victim.db->Evict(...);
+//   if (pool.Next(keyspace, rule, now, victim) == Found::kKey) victim.db->DeleteFound(...);
 //
 // `samples` is how many keys are looked at for each that goes, as in Redis, times kSelection: a
 // look costs a fraction of one of Redis's, where each is a place of its own in memory.

@@ -42,7 +42,7 @@ class EvictionPoolTest : public testing::Test {
       const Found found = pool_.Next(keyspace_, rule, now(), victim);
       if (found == Found::kNone) break;
       if (found == Found::kNoneYet) continue;
-      victim.db->Evict(*victim.entry, victim.hash);
+      victim.db->DeleteFound(*victim.entry, victim.hash);
       ++gone;
     }
     EXPECT_EQ(keyspace_.Audit(now()), "");
