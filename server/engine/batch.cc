@@ -9,7 +9,6 @@
 #include <span>
 
 #include "absl/base/attributes.h"
-#include "protocol/text/same_bytes.h"
 #include "storage/memory/text_block.h"
 
 namespace sluice {
@@ -25,7 +24,6 @@ constexpr auto kMasterBulkBytesMax = static_cast<int64_t>(TextBlock::kBytesMax);
 bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   size_ = 0;
   arguments_.Clear(kArgumentsKept);  // room for a request of a million is not kept for ever
-  if (last_name_.size() > kShortBytes) last_command_ = nullptr;  // its bytes are gone
   objects_ = times_ = false;
   for (size_t index = at; index < inputs.size() && size_ < kRequestsMax; ++index) {
     Input& input = inputs[index];
@@ -42,23 +40,6 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   }
   while (at < inputs.size() && inputs[at].spent()) ++at;
   return size_ > 0;
-}
-
-// Clients repeat themselves: the row of the request before is tried first, also of the batch
-// before.
-ABSL_ATTRIBUTE_ALWAYS_INLINE inline const Command* Batch::Look(std::string_view name) {
-  // Most names are no longer than their number, and are not looked at.
-  if (!last_command_ || name.size() != last_name_.size() || ShortNumber(name) != last_short_ ||
-      (name.size() > kShortBytes && !SameBytes(name, last_name_))) [[unlikely]] {
-    LookAnew(name);
-  }
-  return last_command_;
-}
-
-ABSL_ATTRIBUTE_NOINLINE void Batch::LookAnew(std::string_view name) {
-  last_command_ = commands_->Find(name);
-  last_name_ = name;
-  last_short_ = ShortNumber(name);
 }
 
 // One request of the input into the batch; false if there is none.
@@ -84,7 +65,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool Batch::ParseOne(Input& input, size_t in
   request.arguments = static_cast<uint32_t>(arguments);
   request.broken = broken;
   request.end = input.parsed;
-  request.command = arguments > 0 ? Look(arguments_[first]) : nullptr;
+  request.command = arguments > 0 ? names_.Find(arguments_[first]) : nullptr;
   request.likely = nullptr;
   HashFirstKey(request, table);
   return true;

@@ -17,7 +17,7 @@
 
 #include "protocol/request_parser.h"
 #include "server/config/config.h"
-#include "server/dispatch/command_table.h"
+#include "server/dispatch/command_memo.h"
 #include "server/engine/inputs.h"
 #include "storage/keyspace/keyspace.h"
 
@@ -40,7 +40,7 @@ class Batch {
   };
 
   Batch(const Settings& settings, const CommandTable& commands, Keyspace& keyspace)
-      : settings_(&settings), commands_(&commands), keyspace_(&keyspace) {}
+      : settings_(&settings), names_(commands), keyspace_(&keyspace) {}
 
   // Cuts requests from inputs[at...] until full, hashes the first key of each, and asks for the
   // segments of the keys; advances `at` past inputs that are spent. False if nothing was found.
@@ -67,8 +67,6 @@ class Batch {
 
   Table TableOf(const Session& session) const;
   bool ParseOne(Input& input, size_t index, const ParseLimits& limits, const Table& table);
-  const Command* Look(std::string_view name);
-  void LookAnew(std::string_view name);
   void HashFirstKey(Request& request, const Table& table);
   void PrefetchFirst();
   void PrefetchEntries();
@@ -76,7 +74,7 @@ class Batch {
   void PrefetchTimers();
 
   const Settings* settings_;
-  const CommandTable* commands_;
+  CommandMemo<2> names_;
   Keyspace* keyspace_;
   // Room for one request, or for kRequestsMax: `size_` of them are of this batch.
   std::vector<Request> requests_;
@@ -86,11 +84,6 @@ class Batch {
   bool objects_ = false;  // some command may work on more than the entry of its key
   bool times_ = false;    // some command is likely to end the time of its key
   uint64_t moves_ = 0;    // Keyspace::moves() at the last Prefetch
-  // The name of the request parsed last. Its bytes may be gone with the batch before: then the name
-  // is no longer than its number, and only its size is looked at.
-  std::string_view last_name_;
-  uint64_t last_short_ = 0;  // its ShortNumber
-  const Command* last_command_ = nullptr;
 };
 
 }  // namespace sluice

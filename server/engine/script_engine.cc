@@ -13,7 +13,7 @@
 
 namespace sluice {
 ScriptEngine::ScriptEngine(const Uses& uses, HashKeys& hash_keys)
-    : on_(uses), cache_(*this, hash_keys.Next()), functions_(*this) {}
+    : on_(uses), names_(uses.commands), cache_(*this, hash_keys.Next()), functions_(*this) {}
 
 ScriptEngine::~ScriptEngine() = default;
 
@@ -110,7 +110,7 @@ void ScriptEngine::Refuse(const Command* command, std::string_view why, ReplySin
 }
 
 void ScriptEngine::Call(Args args, ReplySink& reply) {
-  const std::optional<Request> request = on_.commands.Check(args, on_.commands.Find(args[0]));
+  const std::optional<Request> request = on_.commands.Check(args, names_.Find(args[0]));
   if (!request) [[unlikely]] {
     const RequestFault fault = on_.commands.WhyNot(args);
     const bool is_arity = fault.kind == RequestFault::Kind::kWrongArity;

@@ -22,6 +22,7 @@
 #include "server/clients/current_client.h"
 #include "server/clients/yielder.h"
 #include "server/config/follow_state.h"
+#include "server/dispatch/command_memo.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/log_state.h"
 #include "server/dispatch/memory_limit.h"
@@ -93,6 +94,7 @@ class ScriptEngine final : public CommandPort {
   bool TakesLong(const RunningScript& run, int64_t now_ns) const;
 
   const Uses on_;
+  CommandMemo<4> names_;
   ScriptCache cache_;
   FunctionLibraries functions_;
   std::unique_ptr<Session> session_;  // the stand-in client

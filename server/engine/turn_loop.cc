@@ -8,7 +8,6 @@
 #include "absl/base/attributes.h"
 #include "absl/cleanup/cleanup.h"
 #include "protocol/text/concat.h"
-#include "protocol/text/same_bytes.h"
 #include "server/engine/assembly.h"
 
 namespace sluice {
@@ -37,7 +36,9 @@ constexpr int64_t kLoadingMs = 100;
 }  // namespace
 
 TurnLoop::TurnLoop(Assembly& parts)
-    : on_(parts), batch_(parts.settings(), parts.commands, parts.keyspace) {}
+    : on_(parts),
+      batch_(parts.settings(), parts.commands, parts.keyspace),
+      names_(parts.commands) {}
 
 void TurnLoop::PassMoment() {
   assert(on_.inputs.list.empty() && !on_.current_client.current() &&
@@ -101,7 +102,7 @@ std::optional<RequestOutcome> TurnLoop::RunNow(SessionId id, Args args) {
     BeginMemory();
   if (on_.request_watch) [[unlikely]]
     on_.request_watch->BeginTurn();
-  const RequestOutcome outcome = Execute(session, args, LookDirectly(args[0]), {});
+  const RequestOutcome outcome = Execute(session, args, names_.Find(args[0]), {});
   on_.command_timer.EndRun();
   on_.pause.Ran(session);
   if (on_.turn_gate.is_on() || on_.log.is_on() || on_.clients.any_to_send() ||
@@ -125,14 +126,6 @@ Session* TurnLoop::DirectSession(SessionId id) {
                              on_.settings().sluice_expired_value;
   if (on_.memory_limit.is_set()) return nullptr;  // it may have to make room
   return anybody_hears ? nullptr : session;
-}
-
-// Programs say the same again, and spell it as it is spelled.
-const Command* TurnLoop::LookDirectly(std::string_view name) {
-  if (!last_direct_ || !SameBytes(last_direct_->spec->name, name)) {
-    last_direct_ = on_.commands.Find(name);
-  }
-  return last_direct_;
 }
 
 bool TurnLoop::has_left_over() const {

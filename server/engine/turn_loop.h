@@ -58,7 +58,6 @@ class TurnLoop {
   // --- RunNow's
   // Does work that is due. Work that a command leaves to be done at once is found by has_left_over.
   void PassMoment();
-  const Command* LookDirectly(std::string_view name);
 
   // --- turns inside a command (turn_inside.cc)
   bool RunNestedTurn();
@@ -80,8 +79,8 @@ class TurnLoop {
 
   Assembly& on_;
   Batch batch_;
-  // RunNow's: the command that it ran last, and when it looked for work that is due.
-  const Command* last_direct_ = nullptr;
+  // RunNow's: the commands that it ran last, and when it looked for work that is due.
+  CommandMemo<2> names_;
   int64_t looked_for_work_ms_ = -1;
   bool crowded_ = false;  // the last turn has left some of a crowd: to be freed, or to be settled
   uint64_t handed_over_ = 0;  // waits for locks whose latency has been counted
