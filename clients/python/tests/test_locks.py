@@ -65,6 +65,37 @@ def test_a_renewal_that_hangs_holds_no_other_lock_up(sluice_space, locks):
     assert other.release()
 
 
+def test_what_is_told_of_a_loss_fails(sluice_space, locks, monkeypatch):
+    """The error is shown, as that of a thread, and the other locks are renewed on."""
+    sluice_space.journal.start()
+    other, told, shown = locks.acquire("other", lease=60, renew_every=0.005), [], []
+    monkeypatch.setattr(threading, "excepthook", shown.append)
+    lock = locks.acquire("door", lease=0.1, renew=False)
+    lock.on_lost(lambda reason: {}["mine"])
+    lock.on_lost(told.append)
+    until(lambda: told)
+    count = len(sluice_space.journal.requests("LOCK.RENEW other *"))
+    until(lambda: len(sluice_space.journal.requests("LOCK.RENEW other *")) > count)
+    assert [error.exc_type for error in shown] == [KeyError] and told == [lock.reason]
+    assert other.release()
+
+
+def test_a_thread_cannot_be_begun(sluice_space, locks, monkeypatch):
+    """The renewal is begun later."""
+    sluice_space.journal.start()
+    start, refused = threading.Thread.start, []
+
+    def refuse(thread):
+        if thread.name == "sluice-renewal" and len(refused) < 3:
+            refused.append(thread)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    lock = locks.acquire("door", lease=60, renew_every=0.005)
+    until(lambda: sluice_space.journal.requests("LOCK.RENEW door *"))
+    assert len(refused) == 3 and lock.release()
+
+
 def test_a_lock_that_nobody_knows_of_is_renewed_no_more(sluice_space, locks):
     sluice_space.journal.start()
     lock = locks.acquire("door", lease=60, renew_every=0.01)
@@ -347,6 +378,20 @@ def test_async_loss_ends_the_work(sluice_space):
                 await asyncio.sleep(30)
         with pytest.raises(asyncio.CancelledError):
             await work()
+    with_locks(sluice_space, play)
+
+
+def test_async_what_is_told_of_a_loss_fails(sluice_space):
+    async def play(locks, _):
+        told, shown = [], []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: shown.append(context["exception"]))
+        lock = await locks.acquire("door")
+        lock.on_lost(lambda reason: {}["mine"])
+        lock.on_lost(told.append)
+        sluice_space.execute("LOCK.BREAK", "door")
+        with pytest.raises(sluice.LockLost):
+            await lock.fenced("SET", "result", "mine")
+        assert told == [lock.reason] and [type(error) for error in shown] == [KeyError]
     with_locks(sluice_space, play)
 
 

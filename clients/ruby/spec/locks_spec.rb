@@ -43,6 +43,33 @@ RSpec.describe Sluice::LockClient do
     expect(other.release).to be(true)
   end
 
+  it "goes on renewing when what is told of a loss fails" do
+    other = locks.acquire("other", lease: 60, renew_every: 0.005)
+    lock = locks.acquire("door", lease: 0.1, renew: false)
+    told = []
+    lock.on_lost { raise "mine" }
+    lock.on_lost { |reason| told << reason.code }
+    expect { eventually { told.any? } }.to output(/mine \(RuntimeError\)/).to_stderr
+    count = sluice.journal.requests("LOCK.RENEW other *").size
+    eventually { sluice.journal.requests("LOCK.RENEW other *").size > count }
+    expect([told, other.release]).to eq([["EXPIRED"], true])
+  end
+
+  it "renews later where a thread cannot be begun" do
+    lock = locks.acquire("door", lease: 60, renew_every: 0.005)
+    eventually { sluice.journal.requests("LOCK.RENEW door *").any? }
+    refused = 0
+    allow(Thread).to receive(:new).and_wrap_original do |original, *arguments, &block|
+      raise ThreadError, "can't create Thread" if (refused += 1) <= 3
+
+      original.call(*arguments, &block)
+    end
+    eventually { refused > 3 }
+    count = sluice.journal.requests("LOCK.RENEW door *").size
+    eventually { sluice.journal.requests("LOCK.RENEW door *").size > count }
+    expect(lock.release).to be(true)
+  end
+
   it "renews while its client is inside a transaction, and over other connections than that" do
     lock = locks.acquire("door", lease: 60, renew_every: 0.005)
     replies = sluice_redis.multi do |transaction|
@@ -177,6 +204,18 @@ RSpec.describe Sluice::LockClient do
     expect { described_class.new(Object.new) }.to raise_error(ArgumentError)
     expect { described_class.new(sluice_redis, leese: 5) }.to raise_error(ArgumentError, /leese/)
     expect { locks.acquire("door", lease: "soon") }.to raise_error(ArgumentError)
+  end
+end
+
+RSpec.describe Sluice::Keeper do
+  it "calls a lock whose moment comes while it is looked at" do
+    lock = Struct.new(:watched, :next_moment, :ticks) { def tick = self.ticks += 1 }.new(0, 0.01, 0)
+    # In each thread the clock stands before that moment once, and then behind it.
+    allow(Sluice::Moment).to receive(:monotonic) do
+      (Thread.current[:looked] = Thread.current[:looked].to_i + 1) == 1 ? 0 : 2
+    end
+    described_class.new.watch(lock)
+    eventually { lock.ticks == 1 }
   end
 end
 

@@ -35,6 +35,10 @@ class HeldLock:
         """Renews beside all else, so that no answer that does not come holds others up."""
         raise NotImplementedError
 
+    def _show(self, error: Exception) -> None:
+        """An error of a function that on_lost() was given."""
+        raise NotImplementedError
+
     def _notice_fork(self) -> None:
         """For a kind that is not told of a fork: looks whether there was one."""
 
@@ -79,7 +83,7 @@ class HeldLock:
 
     def on_lost(self, call: Callable[[LockLost], object]) -> None:
         """`call(reason)` when the lock is lost, in the thread or task that finds out; at once if it is. To end the work
-        of a task: lock.on_lost(lambda reason: task.cancel())"""
+        of a task: lock.on_lost(lambda reason: task.cancel()). What it raises is shown as an error of that thread or loop."""
         with self._guard:
             if self._lease.lost is None:
                 self._on_lost.append(call)
@@ -215,7 +219,10 @@ class HeldLock:
         self._stop_watching()
         self.lost.set()
         for call in calls:
-            call(self._lease.lost or self._lease.loss(code))
+            try:
+                call(self._lease.lost or self._lease.loss(code))
+            except Exception as error:  # goes no farther: this thread may be the one that renews other locks
+                self._show(error)
 
 
 def asking(key: Name, owner: Name, options: LockOptions, response_error: Any) -> Steps[Optional[Grant]]:

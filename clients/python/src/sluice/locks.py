@@ -9,6 +9,7 @@ A lock is renewed while it is held, by one thread a client. `sluice.asyncio` has
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import heapq
@@ -69,7 +70,13 @@ class Lock(HeldLock):
 
     def _begin_renewal(self) -> None:
         work = (self._renewing_by_timer(), self._renew)
-        threading.Thread(target=drive, args=work, name="sluice-renewal", daemon=True).start()
+        try:
+            threading.Thread(target=drive, args=work, name="sluice-renewal", daemon=True).start()
+        except RuntimeError:  # there are too many of them just now
+            self._if_held(Lease.retry)
+
+    def _show(self, error: Exception) -> None:
+        threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
 
     def _forked(self) -> None:
         """In a new process, in which this is another's lock and its threads may have stood anywhere."""
@@ -111,8 +118,9 @@ class Keeper:
             lock._watched = next(self._numbers)
             heapq.heappush(self._due, (lock._lease.next_moment(), lock._watched, weakref.ref(lock)))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="sluice-keeper", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="sluice-keeper", daemon=True)
+                thread.start()
+                self._thread = thread
             self._changed.notify()
 
     def _run(self) -> None:
@@ -182,8 +190,9 @@ class LockClient:
             raise
         except BaseException:
             if options.owner is None:  # it may have been granted; whoever has closed the connection may take long
-                threading.Thread(target=self._client.send_quietly, args=give_back_words(key, owner, options),
-                                 name="sluice-give-back", daemon=True).start()
+                with contextlib.suppress(RuntimeError):  # without a thread its lease ends it
+                    threading.Thread(target=self._client.send_quietly, args=give_back_words(key, owner, options),
+                                     name="sluice-give-back", daemon=True).start()
             raise
 
     def _forked(self) -> None:

@@ -7,8 +7,6 @@ module Sluice
   # One thread, begun with the first lock and anew in a process that was forked, that calls locks when something is due.
   # A lock that nobody knows of any more is renewed no more: its lease ends it.
   class Keeper
-    FOR_EVER = nil
-
     def initialize
       @beginning = Mutex.new
       begin_anew
@@ -40,11 +38,16 @@ module Sluice
 
     def due
       @mutex.synchronize do
-        until !@due.empty? && @due.first.first <= Moment.monotonic
-          @changed.wait(@mutex, @due.empty? ? FOR_EVER : @due.first.first - Moment.monotonic)
+        while (seconds = left).nil? || seconds.positive?
+          @changed.wait(@mutex, seconds)
         end
         @due.shift.last(2)
       end
+    end
+
+    # Seconds until there is something to do; nil while no lock is watched.
+    def left
+      @due.first && @due.first.first - Moment.monotonic
     end
 
     def call(number, reference)

@@ -139,7 +139,7 @@ module Sluice
       end
       return lose("EXPIRED") if @lease.remaining.zero?
 
-      Thread.new { renew_by_timer }.name = "sluice-renewal" if renew
+      begin_renewal if renew
       @keeper.watch(self)
     end
 
@@ -159,6 +159,12 @@ module Sluice
         lose(Codes.of(e)) if Codes::LOST.include?(Codes.of(e))
         raise
       end
+    end
+
+    def begin_renewal
+      Thread.new { renew_by_timer }.name = "sluice-renewal"
+    rescue ThreadError # there are too many of them just now
+      if_held { @lease.retry_soon }
     end
 
     def renew_by_timer
@@ -215,7 +221,14 @@ module Sluice
         @lost.broadcast
         @on_lost.slice!(0..)
       end
-      calls.each { |call| call.call(reason) }
+      calls.each { |call| tell(call) }
+    end
+
+    # An error of the caller's block is shown, and goes no farther: this thread may be the one that renews other locks.
+    def tell(call)
+      call.call(reason)
+    rescue StandardError => e
+      warn(e.full_message(highlight: false))
     end
   end
 end

@@ -65,6 +65,8 @@ module Sluice
 
     # Whoever has closed the connection may take long to answer.
     def give_back(key, owner)
+    rescue ThreadError
+      nil # its lease ends it
       Thread.new { @connections.call_quietly("LOCK.RELEASE", key, owner, "ALL") }.name = "sluice-give-back"
     end
   end

@@ -72,6 +72,9 @@ class Lock(HeldLock):
     def _begin_renewal(self) -> None:
         self._client.start(drive_async(self._renewing_by_timer(), self._renewal))
 
+    def _show(self, error: Exception) -> None:
+        asyncio.get_running_loop().call_exception_handler({"message": "a function that on_lost() was given", "exception": error})
+
     def _notice_fork(self) -> None:
         """A loop does not go on in a process that was forked: whoever asks there is told."""
         if os.getpid() != self._process and self._lease.lost is None:
