@@ -203,7 +203,11 @@ RSpec.describe Sluice::LockClient do
   it "refuses wrong words" do
     expect { described_class.new(Object.new) }.to raise_error(ArgumentError)
     expect { described_class.new(sluice_redis, leese: 5) }.to raise_error(ArgumentError, /leese/)
-    expect { locks.acquire("door", lease: "soon") }.to raise_error(ArgumentError)
+    %i[lease wait renew_every].each do |option|
+      expect { locks.acquire("door", option => "soon") }.to raise_error(ArgumentError, /#{option}/)
+    end
+    limit = Sluice::Limit.new("window", 5, 60)
+    expect { Sluice::LimitClient.new(sluice_redis).take("k", limit, wait: "soon") }.to raise_error(ArgumentError, /wait/)
   end
 end
 

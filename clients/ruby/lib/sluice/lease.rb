@@ -68,6 +68,11 @@ module Sluice
       LockOptions.new(**@all, **options)
     end
 
+    # Whether the request may queue.
+    def waits?
+      !(wait.nil? || wait == 0) # rubocop:disable Style/NumericPredicate
+    end
+
     # How it is held: said by a renewal, too, for a server that has lost its log's end.
     def shape
       return @all[:shared] ? ["SHARED"] : [] unless @all[:permits]
@@ -97,7 +102,7 @@ module Sluice
     private
 
     def check
-      { wait: (wait unless wait.to_f.zero?), min_hold: @all[:min_hold], renew_every: @all[:renew_every] }.each do |name, span|
+      { wait: (wait if waits?), min_hold: @all[:min_hold], renew_every: @all[:renew_every] }.each do |name, span|
         Span.milliseconds(name, span) unless span.nil?
       end
       unless margin >= 0 && (renewal || 0) + margin < lease

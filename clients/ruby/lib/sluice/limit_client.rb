@@ -134,7 +134,7 @@ module Sluice
       words = ["LIMIT.TAKE", full(key), *limit.words, *(["COST", cost] if cost),
                *(["BAN", Span.milliseconds(:ban, ban)] if ban), *("PEEK" if peek), *("SHADOW" if shadow),
                *id_words(id, id_for)]
-      return Verdict.of(@connections.call(*words)) if wait.zero?
+      return Verdict.of(@connections.call(*words)) if wait.nil? || wait == 0 # rubocop:disable Style/NumericPredicate
 
       Verdict.of(@connections.call_waiting(*words, "WAIT", Span.milliseconds(:wait, wait)))
     end

@@ -35,13 +35,12 @@ module Sluice
     # A first request does not wait.
     def ask(key, owner, options)
       words = options.acquire_words(key, owner)
-      waits = !options.wait.to_f.zero?
       begin
         granted = attempt(key, owner, options) { @connections.call(*words) }
       rescue Redis::CommandError => e
-        raise unless Codes.of(e) == "LOCKGRACE" && waits # a request that waits waits for that, too
+        raise unless Codes.of(e) == "LOCKGRACE" && options.waits? # a request that waits waits for that, too
       end
-      return granted if granted || !waits
+      return granted if granted || !options.waits?
 
       attempt(key, owner, options) { @connections.call_waiting(*words, *options.wait_words) }
     end
@@ -65,9 +64,9 @@ module Sluice
 
     # Whoever has closed the connection may take long to answer.
     def give_back(key, owner)
+      Thread.new { @connections.call_quietly("LOCK.RELEASE", key, owner, "ALL") }.name = "sluice-give-back"
     rescue ThreadError
       nil # its lease ends it
-      Thread.new { @connections.call_quietly("LOCK.RELEASE", key, owner, "ALL") }.name = "sluice-give-back"
     end
   end
 end
