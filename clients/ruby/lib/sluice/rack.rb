@@ -55,7 +55,7 @@ module Sluice
       status, headers, verdict = ask(env)
       env["sluice.rate_limit"] = verdict
       if status
-        return [status, headers.merge("Content-Type" => "text/plain; charset=utf-8"), ["#{MESSAGES[status]}\n"]]
+        return [status, headers.merge("content-type" => "text/plain; charset=utf-8"), ["#{MESSAGES[status]}\n"]]
       end
 
       answer, theirs, body = @app.call(env)
@@ -96,18 +96,19 @@ module Sluice
       verdict.retry_after ? 429 : 413
     end
 
+    # In small letters, as Rack 3 wants them; on the wire and in Rack 2 it is all the same.
     def headers(verdict, period)
       window = period ? ";w=#{[1, seconds(period)].max}" : ""
-      found = { "RateLimit-Policy" => "\"#{@name}\";q=#{verdict.limit}#{window}",
-                "RateLimit" => "\"#{@name}\";r=#{verdict.remaining};t=#{seconds(verdict.reset_after)}" }
+      found = { "ratelimit-policy" => "\"#{@name}\";q=#{verdict.limit}#{window}",
+                "ratelimit" => "\"#{@name}\";r=#{verdict.remaining};t=#{seconds(verdict.reset_after)}" }
       found.merge!(legacy(verdict)) if @legacy_headers
-      found["Retry-After"] = [1, seconds(verdict.retry_after)].max.to_s if !verdict.allowed? && verdict.retry_after
+      found["retry-after"] = [1, seconds(verdict.retry_after)].max.to_s if !verdict.allowed? && verdict.retry_after
       found
     end
 
     def legacy(verdict)
-      { "X-RateLimit-Limit" => verdict.limit.to_s, "X-RateLimit-Remaining" => verdict.remaining.to_s,
-        "X-RateLimit-Reset" => seconds(verdict.reset_at).to_s }
+      { "x-ratelimit-limit" => verdict.limit.to_s, "x-ratelimit-remaining" => verdict.remaining.to_s,
+        "x-ratelimit-reset" => seconds(verdict.reset_at).to_s }
     end
 
     def seconds(span)
