@@ -75,7 +75,7 @@ export declare class LockClient {
 export declare class LockLostError extends Error {
   readonly key: string | Buffer;
   readonly token: number;
-  /** EXPIRED: no renewal came back in time; else the code of the server's answer. */
+  /** EXPIRED: no renewal came back in time; RELEASED: by its holder; else the code of the server's answer. */
   readonly code: string;
 }
 export declare class LockNotGrantedError extends Error { readonly key: string | Buffer; }

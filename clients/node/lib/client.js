@@ -174,17 +174,18 @@ function named(reply, names) {
   return Object.fromEntries(names.map((name, at) => [name, pairs ? reply[2 * at + 1] : reply[at]]));
 }
 
-/** The whole numbers of such a reply. Throws UnexpectedReplyError. */
-function wholeOf(command, reply, names) {
+/** The whole numbers of such a reply; those in `texts` are texts. Throws UnexpectedReplyError. */
+function wholeOf(command, reply, names, texts = []) {
   const values = reply !== null && typeof reply === "object" ? named(reply, names) : {};
-  const numbers = Object.fromEntries(names.map((name) => [name, Number(values[name] ?? NaN)]));
-  if (!Object.values(numbers).every(Number.isInteger)) throw new UnexpectedReplyError(command, reply);
-  return numbers;
+  const sound = ([name, value]) => (texts.includes(name) ? value !== undefined : Number.isInteger(value));
+  const found = names.map((name) => [name, texts.includes(name) ? values[name]?.toString() : Number(values[name] ?? NaN)]);
+  if (!found.every(sound)) throw new UnexpectedReplyError(command, reply);
+  return Object.fromEntries(found);
 }
 
-/** A reply that is a whole number. Throws UnexpectedReplyError. */
+/** A reply that is a whole number; clients may be told to give them as BigInt or text. Throws UnexpectedReplyError. */
 function countOf(command, reply) {
-  if (typeof reply === "bigint" || Number.isInteger(reply)) return Number(reply);
+  if (/^(bigint|number|string)$/.test(typeof reply) && /^-?\d+$/.test(reply)) return Number(reply);
   throw new UnexpectedReplyError(command, reply);
 }
 
@@ -242,4 +243,4 @@ async function endWait(client, place, id, waiting, close) {
   }
 }
 
-module.exports = { UnexpectedReplyError, adapt, codeOf, countOf, named, sendWaiting, wholeOf };
+module.exports = { UnexpectedReplyError, adapt, codeOf, countOf, sendWaiting, wholeOf };

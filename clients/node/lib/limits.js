@@ -2,13 +2,14 @@
 //   const limits = new LimitClient(redis);
 //   const verdict = await limits.take("user:17", { algorithm: "rolling", max: 100, period: 60_000 });
 "use strict";
-const { UnexpectedReplyError, adapt, named, sendWaiting, wholeOf } = require("./client.js");
+const { UnexpectedReplyError, adapt, countOf, sendWaiting, wholeOf } = require("./client.js");
 
 const ALGORITHMS = ["WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY", "CALENDAR"];
 const VERDICT = ["allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms"];
 const INFO = ["algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms"];
 const POLICY = ["algorithm", "max", "period_ms", "burst"];
 const CALENDAR_POLICY = [...POLICY, "unit", "zone", "starts"];
+const POLICY_TEXTS = ["algorithm", "unit", "zone"];
 
 function algorithmWord({ algorithm }) {
   const word = String(algorithm).toUpperCase();
@@ -16,8 +17,12 @@ function algorithmWord({ algorithm }) {
   return word;
 }
 
-/** An array that has more than the four of other policies, whether as pairs or not. */
-const isCalendar = (reply) => Array.isArray(reply) && (reply.length === 7 || reply.length === 14);
+/** How many values a reply has: an array, maybe of names and values in turn, or a map. */
+function sizeOf(reply) {
+  if (reply === null || typeof reply !== "object") return 1;
+  if (!Array.isArray(reply)) return reply.size ?? Object.keys(reply).length;
+  return String(reply[0]) === "algorithm" ? reply.length / 2 : reply.length;
+}
 
 function calendarWords({ max, unit, zone, starts }) {
   const words = ["CALENDAR", max, String(unit).toUpperCase()];
@@ -93,45 +98,46 @@ class LimitClient {
     const reply = await this.#client.send("LIMIT.ALL", keys.length, ...keys, ...words, ...nameWords(options));
     if (!Array.isArray(reply)) throw new UnexpectedReplyError("LIMIT.ALL", reply);
     const [allowed, ...verdicts] = reply;
-    return { allowed: Number(allowed) === 1, verdicts: verdicts.map(verdictOf) };
+    return { allowed: countOf("LIMIT.ALL", allowed) === 1, verdicts: verdicts.map(verdictOf) };
   }
 
   /** Gives back what was taken and not used. What remains now; null when the limit is whole. options: id and idFor. */
   async refund(key, units = 1, options = {}) {
     const left = await this.#client.send("LIMIT.REFUND", this.#full(key), units, ...nameWords(options));
-    return left === null ? null : Number(left);
+    return left === null ? null : countOf("LIMIT.REFUND", left);
   }
 
   /** What is known of a limit; null when it is whole. */
   async info(key) {
-    const { algorithm, ...values } = named(await this.#client.send("LIMIT.INFO", this.#full(key)), INFO);
-    if (algorithm === undefined) return null;
-    return {
-      algorithm: String(algorithm), limit: Number(values.limit), periodMs: Number(values.period_ms),
-      burst: Number(values.burst), used: Number(values.used), remaining: Number(values.remaining),
-      resetAtMs: Number(values.reset_at_ms),
-    };
+    const reply = await this.#client.send("LIMIT.INFO", this.#full(key));
+    if (sizeOf(reply) === 0) return null;
+    const { period_ms: periodMs, reset_at_ms: resetAtMs, ...same } = wholeOf("LIMIT.INFO", reply, INFO, ["algorithm"]);
+    return { ...same, periodMs, resetAtMs };
   }
 
   /** A limit by a name, to be changed in one place: take(key, { policy: name }). */
-  async setPolicy(name, limit) { await this.#client.send("LIMIT.POLICY", "SET", name, ...limitWords(limit)); }
+  async setPolicy(name, limit) {
+    const reply = await this.#client.send("LIMIT.POLICY", "SET", name, ...limitWords(limit));
+    if (String(reply) !== "OK") throw new UnexpectedReplyError("LIMIT.POLICY", reply);
+  }
 
   /** The limit of that name, or null. */
   async getPolicy(name) {
     const reply = await this.#client.send("LIMIT.POLICY", "GET", name);
-    const { algorithm, ...values } = named(reply, isCalendar(reply) ? CALENDAR_POLICY : POLICY);
-    if (algorithm === undefined) return null;
-    if (String(algorithm) === "CALENDAR") {
-      return { algorithm: "CALENDAR", max: Number(values.max), unit: String(values.unit), zone: String(values.zone),
-        starts: Number(values.starts) };
-    }
-    return { algorithm: String(algorithm), max: Number(values.max), period: Number(values.period_ms),
-      burst: Number(values.burst) };
+    if (sizeOf(reply) === 0) return null;
+    const names = sizeOf(reply) > POLICY.length ? CALENDAR_POLICY : POLICY;
+    const { algorithm, max, period_ms: period, burst, ...rest } = wholeOf("LIMIT.POLICY", reply, names, POLICY_TEXTS);
+    if (!ALGORITHMS.includes(algorithm)) throw new UnexpectedReplyError("LIMIT.POLICY", reply);
+    return names === POLICY ? { algorithm, max, period, burst } : { algorithm, max, ...rest };
   }
 
-  async deletePolicy(name) { return Number(await this.#client.send("LIMIT.POLICY", "DEL", name)) === 1; }
+  async deletePolicy(name) { return countOf("LIMIT.POLICY", await this.#client.send("LIMIT.POLICY", "DEL", name)) === 1; }
 
-  async policies() { return (await this.#client.send("LIMIT.POLICY", "LIST")).map(String); }
+  async policies() {
+    const names = await this.#client.send("LIMIT.POLICY", "LIST");
+    if (!Array.isArray(names)) throw new UnexpectedReplyError("LIMIT.POLICY", names);
+    return names.map(String);
+  }
 }
 
 module.exports = { LimitClient };

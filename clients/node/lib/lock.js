@@ -9,13 +9,13 @@
 const { codeOf, countOf } = require("./client.js");
 
 const MARGIN_MAX_MS = 1000;
+const REASONS = { EXPIRED: "no renewal came back in time, and its lease is over", RELEASED: "it was released" };
 const TIMER_MAX_MS = 2 ** 31 - 1; // a longer one fires at once
 
-/** The lock was lost while it was held: `code` is EXPIRED (no renewal came back in time) or the server's. */
+/** The lock is not held: `code` is EXPIRED (no renewal came back in time), RELEASED (by its holder) or the server's. */
 class LockLostError extends Error {
   constructor(key, token, code, options) {
-    super(code === "EXPIRED" ? `the lease of the lock '${key}' is over: no renewal came back in time`
-      : `the lock '${key}' was lost: the server answered ${code}`, options);
+    super(`the lock '${key}' is not held: ${REASONS[code] ?? `the server answered ${code}`}`, options);
     this.name = "LockLostError";
     this.key = key;
     this.token = token;

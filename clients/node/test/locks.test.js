@@ -334,6 +334,25 @@ for (const kind of clients) {
   });
 }
 
+test("numbers that ioredis gives as text", async (t) => {
+  const { LimitClient, Server } = require("@sluice/client");
+  const server = await Server.start();
+  const Redis = require("ioredis");
+  const redis = new Redis(server.url, { stringNumbers: true });
+  t.after(async () => {
+    redis.disconnect();
+    await server.stop();
+  });
+  const lock = await new LockClient(redis).acquire("door");
+  await lock.renew();
+  assert.strictEqual(await lock.release(), true);
+  const limits = new LimitClient(redis);
+  const five = { algorithm: "window", max: 5, period: 60_000 };
+  assert.strictEqual((await limits.take("k", five, { cost: 3 })).remaining, 2);
+  assert.strictEqual(await limits.refund("k", 2), 4);
+  assert.deepStrictEqual((await limits.takeAll([{ key: "k", limit: five }])).verdicts.map(({ remaining }) => remaining), [3]);
+});
+
 test("timers keep no process alive", async (t) => {
   const { Server } = require("@sluice/client");
   const server = await Server.start();

@@ -66,11 +66,11 @@ def named(reply: Reply, names: Sequence[str]) -> Dict[str, Any]:
     return dict(zip(names, reply))
 
 
-def whole(command: str, reply: Reply, names: Sequence[str]) -> Dict[str, int]:
-    """The whole numbers of a reply, by their names. Raises UnexpectedReply."""
+def whole(command: str, reply: Reply, names: Sequence[str], texts: Sequence[str] = ()) -> Dict[str, Any]:
+    """The whole numbers of a reply, by their names; those in `texts` are texts. Raises UnexpectedReply."""
     try:
         values = named(reply, names) if isinstance(reply, (list, dict)) else {}
-        return {name: int(values[name]) for name in names}
+        return {name: text(values[name]) if name in texts else int(values[name]) for name in names}
     except (KeyError, TypeError, ValueError):
         raise UnexpectedReply(command, reply) from None
 

@@ -15,7 +15,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple, T
 
 from .calls import Key, key_maker
 from .clock import milliseconds
-from .lease import UnexpectedReply, named, span, whole
+from .lease import UnexpectedReply, count_of, span, whole
 from .redis_py import SyncClient
 from .steps import Steps
 from .wire import Name, Reply, Word, text
@@ -25,7 +25,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 ALGORITHMS = ("WINDOW", "ROLLING", "SLIDING", "LOG", "GCRA", "LEAKY")
 VERDICT = ("allowed", "limit", "remaining", "retry_ms", "reset_ms", "reset_at_ms")
 INFO = ("algorithm", "limit", "period_ms", "burst", "used", "remaining", "reset_at_ms")
-POLICY = ("algorithm", "max", "period_ms", "burst", "unit", "zone", "starts")
+POLICY = ("algorithm", "max", "period_ms", "burst")
+CALENDAR_POLICY = (*POLICY, "unit", "zone", "starts")
 
 
 @dataclass(frozen=True)
@@ -161,28 +162,30 @@ def verdict_of(reply: Reply) -> Verdict:
 
 
 def verdicts_of(reply: Reply) -> Verdicts:
-    if not isinstance(reply, list) or not reply:
+    if not isinstance(reply, list) or not reply or not isinstance(reply[0], int):
         raise UnexpectedReply("LIMIT.ALL", reply)
     allowed, *rows = reply
-    return Verdicts(int(allowed) == 1, tuple(verdict_of(row) for row in rows))
+    return Verdicts(allowed == 1, tuple(verdict_of(row) for row in rows))
 
 
 def info_of(reply: Reply) -> Optional[LimitInfo]:
-    if not reply:
+    if reply in ([], {}):
         return None
-    values = named(reply, INFO)
-    whole = {name: int(value) for name, value in values.items() if name != "algorithm"}
-    return LimitInfo(text(values["algorithm"]), whole["limit"], whole["period_ms"] / 1000, whole["burst"],
-                     whole["used"], whole["remaining"], whole["reset_at_ms"] / 1000)
+    values = whole("LIMIT.INFO", reply, INFO, texts=("algorithm",))
+    return LimitInfo(values["algorithm"], values["limit"], values["period_ms"] / 1000, values["burst"],
+                     values["used"], values["remaining"], values["reset_at_ms"] / 1000)
 
 
 def policy_of(reply: Reply) -> Union[Limit, Calendar, None]:
-    if not reply:
+    if reply in ([], {}):
         return None
-    values = named(reply, POLICY)
-    if "unit" in values:
-        return Calendar(int(values["max"]), text(values["unit"]), text(values["zone"]), int(values["starts"]))
-    return Limit(text(values["algorithm"]), int(values["max"]), int(values["period_ms"]) / 1000, int(values["burst"]))
+    calendar = isinstance(reply, (list, dict)) and len(reply) > len(POLICY)
+    values = whole("LIMIT.POLICY", reply, CALENDAR_POLICY if calendar else POLICY, texts=("algorithm", "unit", "zone"))
+    if calendar:
+        return Calendar(values["max"], values["unit"], values["zone"], values["starts"])
+    if values["algorithm"] not in ALGORITHMS:
+        raise UnexpectedReply("LIMIT.POLICY", reply)
+    return Limit(values["algorithm"], values["max"], values["period_ms"] / 1000, values["burst"])
 
 
 class Requests:
@@ -213,22 +216,27 @@ class Requests:
 
     def refund(self, key: Name, units: int, id: Optional[str], id_for: Optional[float]) -> Steps[Optional[int]]:
         left = yield ["LIMIT.REFUND", self.full(key), units, *id_words(id, id_for)]
-        return None if left is None else int(left)
+        return None if left is None else count_of("LIMIT.REFUND", left)
 
     def info(self, key: Name) -> Steps[Optional[LimitInfo]]:
         return info_of((yield ["LIMIT.INFO", self.full(key)]))
 
     def set_policy(self, name: str, limit: Union[Limit, Calendar]) -> Steps[None]:
-        yield ["LIMIT.POLICY", "SET", name, *limit.words()]
+        reply = yield ["LIMIT.POLICY", "SET", name, *limit.words()]
+        if text(reply) != "OK":
+            raise UnexpectedReply("LIMIT.POLICY", reply)
 
     def get_policy(self, name: str) -> Steps[Union[Limit, Calendar, None]]:
         return policy_of((yield ["LIMIT.POLICY", "GET", name]))
 
     def delete_policy(self, name: str) -> Steps[bool]:
-        return int((yield ["LIMIT.POLICY", "DEL", name])) == 1
+        return count_of("LIMIT.POLICY", (yield ["LIMIT.POLICY", "DEL", name])) == 1
 
     def policies(self) -> Steps[List[str]]:
-        return [text(name) for name in (yield ["LIMIT.POLICY", "LIST"])]
+        names = yield ["LIMIT.POLICY", "LIST"]
+        if not isinstance(names, list):
+            raise UnexpectedReply("LIMIT.POLICY", names)
+        return [text(name) for name in names]
 
 
 class LimitClient:

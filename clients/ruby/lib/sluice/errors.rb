@@ -35,10 +35,14 @@ module Sluice
   # The server answered a request with something else than its command gives: it is another server, or of a version that
   # this gem does not know. Nothing is known of what it has done.
   class UnexpectedReply < Error
+    def self.of(command, reply)
+      new("#{command} was answered #{reply.inspect[0, 100]}: is that Sluice, and of this version?")
+    end
+
     # Raises unless the reply is of that class, or, for an array of classes, an array that begins with such values.
     def self.check(command, reply, expected)
       sound = expected.is_a?(Array) ? reply.is_a?(Array) && expected.zip(reply).all? { |kind, one| one.is_a?(kind) } : reply.is_a?(expected)
-      raise self, "#{command} was answered #{reply.inspect[0, 100]}: is that Sluice, and of this version?" unless sound
+      raise of(command, reply) unless sound
     end
   end
 

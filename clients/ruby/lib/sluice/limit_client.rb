@@ -151,47 +151,70 @@ module Sluice
     def take_all(requests, id: nil, id_for: nil)
       words = requests.flat_map { |request| request[:limit].words_of_several(request.fetch(:cost, 1)) }
       keys = requests.map { |request| full(request[:key]) }
-      allowed, *rows = @connections.call("LIMIT.ALL", keys.size, *keys, *words, *id_words(id, id_for))
-      UnexpectedReply.check("LIMIT.ALL", allowed, Integer)
+      reply = @connections.call("LIMIT.ALL", keys.size, *keys, *words, *id_words(id, id_for))
+      UnexpectedReply.check("LIMIT.ALL", reply, [Integer])
+      allowed, *rows = reply
       Verdicts.new(allowed == 1, rows.map { |row| Verdict.of(row) })
     end
 
     # Gives back what was taken and not used. What remains now; nil when the limit is whole. id, id_for: as of take.
     def refund(key, units = 1, id: nil, id_for: nil)
-      @connections.call("LIMIT.REFUND", full(key), units, *id_words(id, id_for))
+      left = @connections.call("LIMIT.REFUND", full(key), units, *id_words(id, id_for))
+      UnexpectedReply.check("LIMIT.REFUND", left, Integer) unless left.nil?
+      left
     end
 
     # What is known of a limit; nil when it is whole.
     def info(key)
-      algorithm, limit, period_ms, burst, used, remaining, reset_at_ms = @connections.call("LIMIT.INFO", full(key))
-      algorithm && LimitInfo.new(algorithm, limit, period_ms / 1000.0, burst, used, remaining, reset_at_ms / 1000.0)
+      reply = @connections.call("LIMIT.INFO", full(key))
+      return if reply == []
+
+      UnexpectedReply.check("LIMIT.INFO", reply, [String, *Array.new(6, Integer)])
+      algorithm, limit, period_ms, burst, used, remaining, reset_at_ms = reply
+      LimitInfo.new(algorithm, limit, period_ms / 1000.0, burst, used, remaining, reset_at_ms / 1000.0)
     end
 
     # A limit by a name: take(key, Policy.new(name)).
     def set_policy(name, limit) # rubocop:disable Naming/AccessorMethodName
-      @connections.call_all("LIMIT.POLICY", "SET", name, *limit.words)
-      nil
+      reply = @connections.call_all("LIMIT.POLICY", "SET", name, *limit.words)
+      raise UnexpectedReply.of("LIMIT.POLICY", reply) unless reply == "OK"
     end
 
     # The limit of that name, or nil.
     def get_policy(name) # rubocop:disable Naming/AccessorMethodName
-      algorithm, max, period_ms, burst, unit, zone, starts = @connections.call("LIMIT.POLICY", "GET", name)
-      return Calendar.new(max, unit, zone: zone, starts: starts) if unit
+      reply = @connections.call("LIMIT.POLICY", "GET", name)
+      return if reply == []
 
-      algorithm && Limit.new(algorithm, max, period_ms / 1000.0, burst: burst)
+      UnexpectedReply.check("LIMIT.POLICY", reply, [String, Integer, Integer, Integer])
+      return calendar_of(reply) if reply.size > 4
+
+      algorithm, max, period_ms, burst = reply
+      raise UnexpectedReply.of("LIMIT.POLICY", reply) unless Limit::ALGORITHMS.include?(algorithm)
+
+      Limit.new(algorithm, max, period_ms / 1000.0, burst: burst)
     end
 
     # Whether there was one of that name.
     def delete_policy(name)
-      @connections.call_all("LIMIT.POLICY", "DEL", name) == 1
+      count = @connections.call_all("LIMIT.POLICY", "DEL", name)
+      UnexpectedReply.check("LIMIT.POLICY", count, Integer)
+      count == 1
     end
 
     # The names of all.
     def policies
-      @connections.call("LIMIT.POLICY", "LIST")
+      names = @connections.call("LIMIT.POLICY", "LIST")
+      UnexpectedReply.check("LIMIT.POLICY", names, Array)
+      names
     end
 
     private
+
+    def calendar_of(reply)
+      UnexpectedReply.check("LIMIT.POLICY", reply.drop(4), [String, String, Integer])
+      _, max, _, _, unit, zone, starts = reply
+      Calendar.new(max, unit, zone: zone, starts: starts)
+    end
 
     # Keys are bytes, in whatever encoding they come.
     def full(key)
