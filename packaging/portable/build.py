@@ -2,6 +2,7 @@
 """Makes the archives that carry the program: the same bytes for the same program, whenever and wherever it runs.
 
   build.py PROGRAM PLATFORM FOLDER    PLATFORM is linux-x86_64 or linux-aarch64; prints each archive and its size
+  build.py --platform PLATFORM        says why there are none for that platform; nothing if there are
 
 Every archive is written by this script, for the tools of its language put in the moment, the owner or an order of their
 own. A gem is a tar of three members; a wheel is a zip with a list of what is inside.
@@ -224,9 +225,18 @@ def client_of_ruby():
                   [("redis", [(">=", "4.2"), ("<", "5")])])
 
 
+def check_platform(platform):
+    if platform not in PLATFORMS:
+        sys.exit(f"there are no archives for {platform}: there are those for {' and '.join(PLATFORMS)}. tools/run builds the "
+                 "program alone, which clients find by SLUICE_BIN")
+
+
 def main():
-    if len(sys.argv) != 4 or sys.argv[2] not in PLATFORMS:
+    if len(sys.argv) not in (3, 4) or (len(sys.argv) == 3 and sys.argv[1] != "--platform"):
         sys.exit(__doc__)
+    check_platform(sys.argv[2])
+    if len(sys.argv) == 3:
+        return
     for file in VERSIONS:
         if version_of(file) != version():
             sys.exit(f"{file}: is of version {version_of(file)}, and the program of {version()}")

@@ -98,6 +98,16 @@ def check_platforms(folder, program):
             sys.exit(f"{words[0]} took {words[-1]}, or refused it for another reason:\n{done.stdout}")
 
 
+def check_no_platform(folder, program):
+    """One that there is no archive for is named, and those that there are."""
+    for words in (program, "linux-riscv64", folder / "none"), ("--platform", "linux-riscv64"):
+        done = subprocess.run([sys.executable, BUILD, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        for word in "linux-riscv64", "linux-x86_64 and linux-aarch64", "tools/run":
+            expect(f"{word} in {done.stdout!r}", done.returncode == 1 and word in done.stdout, True)
+    run(sys.executable, BUILD, "--platform", "linux-x86_64")
+
+
 def main():
     if os.uname().machine != "x86_64":
         print("archives: left out, for the stand-in is for x86_64")
@@ -112,6 +122,7 @@ def main():
         check_gems(folder, archives)
         check_npm(folder, archives)
         check_platforms(folder, program)
+        check_no_platform(folder, program)
     print("archives: made twice alike, installed by pip, gem and npm")
 
 
