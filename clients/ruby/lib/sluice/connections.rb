@@ -30,18 +30,16 @@ module Sluice
       dup.tap { |other| other.begin_anew(**timeouts, reconnect_attempts: 0) }
     end
 
-    # The reply to a command.
+    # The reply to a command. redis-rb makes a connection anew that its server has closed, unless it is told to make no
+    # attempts: then that is done here, once, and for such connections alone as were of use before.
     def call(*words)
-      redis = take
-      reply = redis.call(*routed(words))
-      give(redis)
-      reply
-    rescue Redis::CommandError
-      give(redis)
-      raise
-    rescue Redis::CannotConnectError
-      give(redis) if @cluster && redis # it has asked anew who has which slots
-      raise
+      used = take
+      call_over(used || open, words)
+    rescue Redis::ConnectionError
+      raise unless used && @options[:reconnect_attempts] == 0 # rubocop:disable Style/NumericPredicate
+
+      @mutex.synchronize { @idle.clear } # they ended along with it
+      call_over(open, words)
     end
 
     # For what is as well done by a lease.
@@ -163,6 +161,19 @@ module Sluice
       redis&.close
     end
 
+    def call_over(redis, words)
+      reply = redis.call(*routed(words))
+      give(redis)
+      reply
+    rescue Redis::CommandError
+      give(redis)
+      raise
+    rescue Redis::CannotConnectError
+      give(redis) if @cluster # it has asked anew who has which slots
+      raise
+    end
+
+    # One that is free, or nil.
     def take
       @mutex.synchronize do
         unless @pid == Process.pid
@@ -170,7 +181,7 @@ module Sluice
           @idle = [] # the other process goes on with those
         end
         @idle.pop
-      end || open
+      end
     end
 
     def give(redis)
