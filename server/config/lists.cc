@@ -364,6 +364,35 @@ std::string CheckOomScores(OptionValues values) {
   return {};
 }
 
+// Names in braces are variables; "{{" is a brace. A title has to say something: Redis tries the
+// template with no {title}. Whether {unixsocket} and {server-mode} are empty depends on other
+// options, and is left out here.
+std::string CheckTitleTemplate(OptionValues values) {
+  constexpr std::string_view kFault = "template format is invalid or contains unknown variables";
+  constexpr std::string_view kVariables[] = {"listen-addr", "server-mode", "port",
+                                             "tls-port",    "unixsocket",  "config-file"};
+  std::string_view rest = std::string_view(values[0]).substr(0, values[0].find('\0'));
+  bool says_something = false;
+  for (size_t open = 0; open != std::string_view::npos;) {
+    open = rest.find('{');
+    says_something |= rest.substr(0, open).find_first_not_of(' ') != std::string_view::npos;
+    if (open == std::string_view::npos) break;
+    rest.remove_prefix(open + 1);
+    if (rest.starts_with('{')) {
+      rest.remove_prefix(1);
+      says_something = true;
+      continue;
+    }
+    const size_t end = rest.find('}');
+    const std::string_view name = rest.substr(0, end);
+    const bool is_known = std::ranges::count(kVariables, name) > 0;
+    if (end == std::string_view::npos || !(is_known || name == "title")) return std::string(kFault);
+    says_something |= is_known;
+    rest.remove_prefix(end + 1);
+  }
+  return says_something ? std::string() : std::string(kFault);
+}
+
 // Only the letters are looked at, as in Redis.
 std::string CheckHostname(OptionValues values) {
   for (const char c : values[0]) {

@@ -23,6 +23,7 @@ extern const OptionCodec kSigtermWords;
 // Lists of options that are not served: the fault as Redis words it, or empty.
 std::string CheckOomScores(OptionValues values);
 std::string CheckHostname(OptionValues values);
+std::string CheckTitleTemplate(OptionValues values);
 
 // Names of a file and a folder in the working directory.
 std::string CheckAppendFileName(OptionValues values);

@@ -53,6 +53,7 @@ struct OptionShape {
   OptionWords words;                                    // kWord
   std::string (*check)(OptionValues values) = nullptr;  // kText, kList: a fault, or empty
   int64_t least = INT64_MIN;                            // what a smaller number becomes
+  int64_t most = INT64_MAX;                             // and a larger one
 };
 
 inline constexpr int64_t kIntMax = std::numeric_limits<int32_t>::max();
@@ -62,6 +63,13 @@ inline constexpr OptionShape kYesNo{OptionShape::Kind::kYesNo};
 inline constexpr OptionShape kAnyText{OptionShape::Kind::kText};
 constexpr OptionShape Int(int64_t low, int64_t high) {
   return {OptionShape::Kind::kInteger, low, high};
+}
+// Any count is taken; one out of the range becomes its nearest.
+constexpr OptionShape IntMovedTo(int64_t least, int64_t most) {
+  OptionShape shape = Int(0, kIntMax);
+  shape.least = least;
+  shape.most = most;
+  return shape;
 }
 constexpr OptionShape Memory(int64_t low = 0, int64_t high = kLongMax) {
   return {OptionShape::Kind::kMemory, low, high};

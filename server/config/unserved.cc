@@ -11,6 +11,9 @@ namespace {
 constexpr OptionShape List(std::string (*check)(OptionValues)) {
   return {OptionShape::Kind::kList, 0, 0, {}, check};
 }
+constexpr OptionShape Text(std::string (*check)(OptionValues)) {
+  return {OptionShape::Kind::kText, 0, 0, {}, check};
+}
 constexpr OptionShape kCount = Int(0, kIntMax);
 constexpr OptionShape kFromOne = Int(1, kIntMax);
 constexpr OptionShape kLongCount = Int(0, kLongMax);
@@ -72,7 +75,7 @@ constexpr Option kUnserved[] = {
     Refused("lua-enable-deprecated-api", "no", kYesNo, kNoOldLua).Immutable().Hidden(),
 
     // --- tuning
-    NoEffect("hz", "10", kCount, kExactExpiry),
+    NoEffect("hz", "10", IntMovedTo(1, 500), kExactExpiry),
     NoEffect("dynamic-hz", "yes", kYesNo, kExactExpiry),
     NoEffect("active-expire-effort", "1", Int(1, 10), kExactExpiry),
     NoEffect("activerehashing", "yes", kYesNo, kOwnTables),
@@ -102,7 +105,7 @@ constexpr Option kUnserved[] = {
     NoEffect("socket-mark-id", "0", Int(0, 4294967295), kProcess).Immutable(),
     NoEffect("always-show-logo", "no", kYesNo, "it shows none").Immutable(),
     NoEffect("set-proc-title", "yes", kYesNo, "its process keeps its name").Immutable(),
-    NoEffect("proc-title-template", "{title} {listen-addr} {server-mode}", kAnyText,
+    NoEffect("proc-title-template", "{title} {listen-addr} {server-mode}", Text(CheckTitleTemplate),
              "its process keeps its name"),
     NoEffect("ignore-warnings", "", kAnyText, "it refuses no kernel"),
 };

@@ -103,7 +103,7 @@ std::optional<std::string> CanonicalNumber(const OptionShape& shape, std::string
       return std::nullopt;
     }
     if (percent) return Concat(-*value, '%');
-    value = std::max(*value, shape.least);
+    value = std::clamp(*value, shape.least, shape.most);
     return row.kind == Kind::kOctal ? OctalText(*value) : Int64Text(*value);
   }
   return std::nullopt;
