@@ -1,6 +1,9 @@
 // See migration.h.
 #include "server/peers/migration.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include "protocol/text/concat.h"
 
 namespace sluice {
@@ -43,8 +46,11 @@ void Migration::PeerAnswered(PeerLink&, const PeerAnswer& answer) {
 
 // The client gets Redis's sentence, which does not say why; the log does.
 void Migration::PeerFailed(PeerLink&, std::string_view why) {
-  outcome_.error = Concat("IOERR error or timeout ",
-                          link_.question_was_sent() ? "reading" : "writing", " to target instance");
+  // Redis does not wait for its connection: it learns of a refusal when it writes.
+  const bool was_refused = why == std::strerror(ECONNREFUSED);
+  outcome_.error = link_.question_was_sent() ? "IOERR error or timeout reading to target instance"
+                   : was_refused             ? "IOERR error or timeout writing to target instance"
+                                             : "IOERR error or timeout connecting to the client";
   LogFailure(why);
   End();
 }

@@ -90,6 +90,15 @@ TEST_F(MigrationTest, AServerThatIsNotThere) {
   EXPECT_EQ(client_.Line("GET k").ToText(), "\"v\"");
 }
 
+// Redis, too, learns of a refusal when it writes, and of all else before.
+TEST_F(MigrationTest, AServerThatCannotBeReached) {
+  for (const char* const why : {"b: Name or service not known", "Connection timed out"}) {
+    Begin("k 0 1000");
+    network_.FailNext(why);
+    EXPECT_EQ(Answer(), "-IOERR error or timeout connecting to the client") << why;
+  }
+}
+
 TEST_F(MigrationTest, AServerThatSaysNothingIsGivenUp) {
   Migrate("k 0 1500");
   a_.AdvanceTime(3000);
