@@ -142,15 +142,20 @@ bool ConditionsHold(CommandCall& call, const std::vector<KeyCondition>& conditio
   return true;
 }
 
-// Whether the queue may run; if not, the reason has been answered. The order: the grammar, a
-// command that could not be queued, WATCH, the conditions. A watched key whose deadline has passed
-// meanwhile counts as changed.
-bool MayExecute(CommandCall& call, const Transaction& transaction) {
+// Whether the queue may run; if not, the reason has been answered. The order: the grammar (as in
+// Redis it comes first even outside of MULTI), a command that could not be queued, WATCH, the
+// conditions. A watched key whose deadline has passed meanwhile counts as changed.
+bool MayExecute(CommandCall& call) {
   std::vector<KeyCondition> conditions;
   if (!ReadConditions(call.args, conditions)) {
     call.reply.Error("EXECABORT Transaction discarded because of: invalid check condition syntax");
     return false;
   }
+  if (!call.client.in_multi()) {
+    call.reply.Error("ERR EXEC without MULTI");
+    return false;
+  }
+  const Transaction& transaction = *TransactionOf(call.client);
   // Asked before the error, as Redis looks for expired keys first.
   const bool expired = call.part<WatchTable>().AnyExpired(call.client);
   if (transaction.failed) {
@@ -209,8 +214,8 @@ void RunQueue(CommandCall& call, const std::vector<QueuedCommand>& queue) {
 //   EXEC      → [OK, -ERR value is not an integer or out of range]
 void Exec(CommandCall& call) {
   Session& client = call.client;
-  if (!client.in_multi()) return call.reply.Error("ERR EXEC without MULTI");
-  const bool may_execute = MayExecute(call, *TransactionOf(client));
+  const bool may_execute = MayExecute(call);
+  if (!client.in_multi()) return;
   // The session leaves MULTI first: what runs now is no longer queued, and watches nothing. It only
   // shows still, in CLIENT LIST.
   call.part<WatchTable>().UnwatchAll(client);
