@@ -72,7 +72,8 @@ void LolWut(CommandCall& call) {
   if (call.args.size() >= 3 && IsWord(call.args[1], "VERSION") && !ParseInt64(call.args[2])) {
     return call.reply.Error(ErrorCode::kNotInteger);
   }
-  call.reply.Verbatim(Concat(PaintLocks(call.random), "\nSluice ver. ", kSluiceVersion, '\n'),
+  call.reply.Verbatim(Concat(PaintLocks(call.random), "\nSluice ver. ", kSluiceVersion,
+                             ", speaking as Redis ver. ", kRedisVersion, '\n'),
                       "txt");
 }
 
