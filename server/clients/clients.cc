@@ -12,6 +12,7 @@
 
 #include "protocol/text/concat.h"
 #include "protocol/text/words.h"
+#include "server/clients/output_bound.h"
 #include "server/clients/replica_sink.h"
 
 namespace sluice {
@@ -172,7 +173,7 @@ void Clients::Push(Session& session, std::initializer_list<std::string_view> pie
   }
   std::string& held = *session.rare->pushes_after_exec;
   for (const std::string_view piece : pieces) held.append(piece);
-  const uint64_t limit = OutputLimitOf(session).hard_bytes;
+  const uint64_t limit = OutputBound(OutputLimitOf(session).hard_bytes);
   if (limit == 0 || held.size() <= limit) return;
   CloseOverOutputLimit(session);
   QueueSend(session);
@@ -300,7 +301,7 @@ const OutputLimit& Clients::OutputLimitOf(const Session& session) const {
 // at when it has been sent what it takes: the errors to a long pipeline are no offence.
 void Clients::LimitOutput(Session& session) {
   const bool awaits_login = session.conditions & kNeedsLogin;
-  uint64_t most = OutputLimitOf(session).hard_bytes;
+  uint64_t most = OutputBound(OutputLimitOf(session).hard_bytes);
   if (awaits_login) most = kTurnReplyBytesBeforeLoginMax;
   // Much of what waits for a replica lies elsewhere, and what lies here is bounded by who feeds it.
   if (session.kind == SessionKind::kReplica) most = 0;
@@ -311,9 +312,14 @@ void Clients::LimitOutput(Session& session) {
 void Clients::CheckOutputLimit(Session& session) {
   if (session.close == CloseMode::kNow) return;
   OutputLimit limit = OutputLimitOf(session);
-  // As Redis: what may wait for all replicas together may wait for one.
-  if (session.kind == SessionKind::kReplica && limit.hard_bytes > 0) [[unlikely]]
-    limit.hard_bytes = std::max(limit.hard_bytes, settings_.repl_backlog_size);
+  if (session.kind == SessionKind::kReplica) [[unlikely]] {
+    // As Redis: what may wait for all replicas together may wait for one.
+    if (limit.hard_bytes > 0)
+      limit.hard_bytes = std::max(limit.hard_bytes, settings_.repl_backlog_size);
+  } else if (!(session.conditions & kNeedsLogin)) {
+    limit.hard_bytes = OutputBound(limit.hard_bytes);
+    limit.soft_bytes = OutputBound(limit.soft_bytes);
+  }
   const size_t output_bytes = session.output.bytes();
   const size_t waiting_bytes = output_bytes - std::min(output_bytes, session.rare->image_bytes) +
                                session.rare->waiting_beside;

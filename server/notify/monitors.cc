@@ -7,6 +7,7 @@
 #include <string>
 
 #include "protocol/text/concat.h"
+#include "server/clients/output_bound.h"
 
 namespace sluice {
 namespace {
@@ -63,7 +64,7 @@ void Monitors::Remove(Session& session) {
 // A request larger than all that may wait for any of them is not even written: quoted it would be
 // four times as large.
 bool Monitors::IsTooLong(Args args) const {
-  const uint64_t limit = settings_.output_pubsub.hard_bytes;
+  const uint64_t limit = OutputBound(settings_.output_pubsub.hard_bytes);
   uint64_t bytes = 0;
   for (const std::string_view argument : args) bytes += argument.size();
   return limit > 0 && bytes > limit;

@@ -14,6 +14,7 @@
 #include "boost/multi_index_container.hpp"
 #include "boost/tuple/tuple.hpp"
 #include "protocol/text/concat.h"
+#include "server/clients/output_bound.h"
 #include "storage/memory/heap_bytes.h"
 
 namespace sluice {
@@ -339,7 +340,7 @@ void Tracking::TellPrefixes() {
 // bounded by the client's output limit.
 void Tracking::Tell(Session& session, std::string payload) {
   if (current_client_.IsExecuting(session)) {
-    const uint64_t limit = clients_.OutputLimitOf(session).hard_bytes;
+    const uint64_t limit = OutputBound(clients_.OutputLimitOf(session).hard_bytes);
     if (limit > 0 && pending_bytes_ > limit) {
       clients_.CloseOverOutputLimit(session);
       return clients_.QueueSend(session);

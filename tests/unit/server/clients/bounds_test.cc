@@ -156,26 +156,26 @@ TEST_F(ListenerTest, MonitorsAreBoundedAsSubscribersAre) {
 }
 
 TEST_F(ListenerTest, ARequestLargerThanTheBoundIsNotEvenWritten) {
-  Run({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 1000 0 0"});
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 20000 0 0"});
   TestClient& monitor = Connect();
   monitor.Run({"MONITOR"});
   Run({"ECHO", std::string(100, 'x')});
   EXPECT_FALSE(monitor.closed());
-  Run({"ECHO", std::string(2000, 'x')});
+  Run({"ECHO", std::string(40000, 'x')});
   EXPECT_TRUE(monitor.closed());
 }
 
 // A client that tracks, and whose one script changes all that it has read.
 TEST_F(ListenerTest, InvalidationsHeldForAScriptAreBounded) {
-  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 10000 0 0"});
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 20000 0 0"});
   TestClient& tracking = Connect();
   tracking.Run({"HELLO", "3"});
   tracking.Run({"CLIENT", "TRACKING", "ON"});
-  for (int i = 0; i < 200; ++i) tracking.Run({"EXISTS", "key:" + std::to_string(i)});
-  const std::string script = "for i = 0, 199 do redis.call('SET', 'key:' .. i, 'x') end";
+  for (int i = 0; i < 400; ++i) tracking.Run({"EXISTS", "key:" + std::to_string(i)});
+  const std::string script = "for i = 0, 399 do redis.call('SET', 'key:' .. i, 'x') end";
   tracking.Send({"EVAL", script, "0"});
   EXPECT_TRUE(tracking.closed());
-  EXPECT_EQ(Run({"DBSIZE"}).integer, 200);
+  EXPECT_EQ(Run({"DBSIZE"}).integer, 400);
 }
 
 TEST_F(ListenerTest, ALowerTrackingLimitActsAtOnce) {
@@ -192,17 +192,35 @@ TEST_F(ListenerTest, ALowerTrackingLimitActsAtOnce) {
 // --- to the byte
 
 TEST_F(ListenerTest, TheOutputLimitIsExact) {
-  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 1000 0 0"});
-  Run({"SET", "fits", std::string(1000 - 8, 'x')});  // $992, two line ends
-  Run({"SET", "above", std::string(1000 - 7, 'x')});
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 20000 0 0"});
+  Run({"SET", "fits", std::string(20000 - 10, 'x')});  // $19990, two line ends
+  Run({"SET", "above", std::string(20000 - 9, 'x')});
   TestClient& one = Connect();
   one.set_reading(false);
   one.Send({"GET", "fits"});
-  EXPECT_EQ(engine().Find(one.id())->output.bytes(), 1000u - 8 + 8);
+  EXPECT_EQ(engine().Find(one.id())->output.bytes(), 20000u);
   EXPECT_FALSE(one.closed());
   TestClient& other = Connect();
   other.Send({"GET", "above"});
   EXPECT_TRUE(other.closed());
+}
+
+// As in Redis, where the client's own buffer is not counted: nobody can lock all others out.
+TEST_F(ListenerTest, ALimitBelowOneBufferIsThatBuffer) {
+  Run({"CONFIG", "SET", "client-output-buffer-limit", "normal 1 1 0 pubsub 1 1 0"});
+  Run({"SET", "small", std::string(16000, 'x')});
+  Run({"SET", "large", std::string(17000, 'x')});
+  TestClient& one = Connect();
+  one.set_reading(false);
+  one.Send({"GET", "small"});
+  AdvanceTime(3000);
+  EXPECT_FALSE(one.closed());
+  TestClient& other = Connect();
+  other.Send({"GET", "large"});
+  EXPECT_TRUE(other.closed());
+  EXPECT_EQ(Run({"CONFIG", "GET", "client-output-buffer-limit"}).ToText(),
+            "[\"client-output-buffer-limit\", \"normal 1 1 0 slave 268435456 67108864 60 pubsub 1 "
+            "1 0\"]");
 }
 
 }  // namespace

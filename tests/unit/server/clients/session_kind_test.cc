@@ -138,8 +138,9 @@ TEST_F(SessionKindTest, AReplicasSoftLimitIsItsClassesToo) {
 }
 
 TEST_F(SessionKindTest, AMasterIsToldAsMuchAsAClient) {
-  Ask("config set client-output-buffer-limit 'normal 1000 0 0 replica 5000 0 0 pubsub 5000 0 0'");
-  LeaveUnread(master_, 3000);
+  Ask("config set client-output-buffer-limit 'normal 20000 0 0 replica 50000 0 0 pubsub 50000 0 "
+      "0'");
+  LeaveUnread(master_, 30'000);
   EXPECT_TRUE(master_.closed());
 }
 

@@ -74,13 +74,13 @@ TEST_F(PubSubTest, ASubscriberThatDoesNotReadIsClosed) {
 }
 
 TEST_F(PubSubTest, SubscribersHaveLimitsOfTheirOwnOnlyWhileTheySubscribe) {
-  Run({"config", "set", "client-output-buffer-limit", "pubsub 1kb 0 0"});
+  Run({"config", "set", "client-output-buffer-limit", "pubsub 20kb 0 0"});
   TestClient& reader = Connect();
   reader.Run({"hello", "3"});
-  Run({"set", "big", std::string(5000, 'x')});
+  Run({"set", "big", std::string(50000, 'x')});
   reader.Run({"subscribe", "c"});
   reader.Run({"unsubscribe", "c"});
-  EXPECT_EQ(reader.Run({"strlen", "big"}).ToText(), ":5000");
+  EXPECT_EQ(reader.Run({"strlen", "big"}).ToText(), ":50000");
   reader.set_reading(false);
   reader.Send({"get", "big"});
   EXPECT_FALSE(reader.closed());
