@@ -1,6 +1,8 @@
 // See caller.h.
 #include "tests/simulation/cluster/caller.h"
 
+#include <gtest/gtest.h>
+
 #include <utility>
 
 #include "tests/support/command_line.h"
@@ -26,11 +28,11 @@ void Caller::Ask(const std::vector<std::string>& words, int64_t patience, Answer
 
 // No answer to the call is no answer to the request: patience ends it.
 void Caller::Connect(const std::string& request) {
-  const int64_t delay = network_.DelayBetween(site_, machine_->site());
-  if (delay < 0 || !machine_->has_power()) return;
+  const int64_t delay = network_.DelayBetween(site_, callee_->site());
+  if (delay < 0 || !callee_->has_power()) return;
   time_.After(delay, [this, request, number = request_, lives = std::weak_ptr(lives_)] {
     if (lives.expired() || request_ != number || !answered_) return;
-    connection_ = machine_->Accept(site_, *this);
+    connection_ = callee_->Accept(site_, *this);
     if (!connection_) return Finish(std::nullopt);
     Say(request);
   });

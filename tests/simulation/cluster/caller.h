@@ -1,4 +1,4 @@
-// Caller: a client of the world: one connection to one machine, one request at a time, and a limit
+// Caller: a client of the world: one connection to one callee, one request at a time, and a limit
 // to its patience. It knows what it has been answered, and no more: a request without an answer may
 // come to pass later, or not at all.
 #pragma once
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "protocol/reply_reader.h"
-#include "tests/simulation/cluster/machine.h"
 #include "tests/simulation/cluster/network.h"
 #include "tests/simulation/cluster/timeline.h"
 
@@ -26,13 +25,12 @@ class Caller final : public End {
       : time_(time), network_(network), site_(site) {}
   ~Caller() override;
 
-  // The machine that the next request without a connection goes to.
-  void set_machine(Machine& machine) { machine_ = &machine; }
-  Machine& machine() { return *machine_; }
-  // Connects where need be. Requires: set_machine, !is_waiting().
+  // Whom the next request without a connection goes to.
+  void set_callee(Callee& callee) { callee_ = &callee; }
+  // Connects where need be. Requires: set_callee, !is_waiting().
   void Ask(const std::vector<std::string>& words, int64_t patience, Answered answered);
   bool is_waiting() const { return answered_ != nullptr; }
-  // Whether the last request may have reached the machine.
+  // Whether the last request may have reached the callee.
   bool was_said() const { return was_said_; }
   bool is_connected() const { return connection_ != nullptr; }
   // Bytes without an answer, as a replica says them. Requires: is_connected.
@@ -48,7 +46,7 @@ class Caller final : public End {
   Timeline& time_;
   Network& network_;
   const Site site_;
-  Machine* machine_ = nullptr;
+  Callee* callee_ = nullptr;
   Network::Handle connection_;
   std::string received_;
   uint64_t request_ = 0;

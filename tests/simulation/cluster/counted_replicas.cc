@@ -27,8 +27,8 @@ using Followers = std::vector<std::unique_ptr<StreamFollower>>;
 // Writes, and waits for some of them to have it.
 class WaitClient final : public Client {
  public:
-  WaitClient(World& world, Machine& machine, const Followers& followers)
-      : Client(world, machine), followers_(followers) {}
+  WaitClient(World& world, Callee& callee, const Followers& followers)
+      : Client(world, callee), followers_(followers) {}
   int counted() const { return counted_; }
 
  private:

@@ -69,8 +69,8 @@ bool HasToken(Machine& machine, const std::string& key, const std::string& owner
 
 class AskingClient final : public Client {
  public:
-  AskingClient(World& world, Machine& machine, KeptWorld& kept)
-      : Client(world, machine), kept_(kept) {}
+  AskingClient(World& world, Callee& callee, KeptWorld& kept)
+      : Client(world, callee), kept_(kept) {}
 
  private:
   void Act() override {

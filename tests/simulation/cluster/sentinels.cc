@@ -37,7 +37,7 @@ Sentinels::Sentinels(World& world, int count) : world_(world), quorum_(count / 2
       one.seen.push_back({.machine = machine.get()});
       Seen& seen = one.seen.back();
       seen.caller = std::make_unique<Caller>(world.time(), world.network(), one.site);
-      seen.caller->set_machine(*machine);
+      seen.caller->set_callee(*machine);
     }
     one.master = &one.seen.front();
   }
@@ -188,7 +188,7 @@ void Sentinels::Say(Sentinel& one, Machine& machine, std::vector<std::string> ro
   talks_.push_back(std::make_unique<Talk>());
   Talk& talk = *talks_.back();
   talk.caller = std::make_unique<Caller>(world_.time(), world_.network(), one.site);
-  talk.caller->set_machine(machine);
+  talk.caller->set_callee(machine);
   talk.left = {{"EXEC"},
                {"CLIENT", "KILL", "TYPE", "pubsub"},
                {"CLIENT", "KILL", "TYPE", "normal"},

@@ -17,9 +17,9 @@ constexpr std::array kRefusals = {"LOCKGRACE", "LOADING",    "MISCONF",   "NOREP
 
 }  // namespace
 
-Client::Client(World& world, Machine& machine)
+Client::Client(World& world, Callee& callee)
     : world_(world), caller_(world.time(), world.network(), world.NewSite()) {
-  caller_.set_machine(machine);
+  caller_.set_callee(callee);
 }
 
 void Client::Begin() { Think(); }
@@ -32,7 +32,7 @@ void Client::Think() {
 
 void Client::Ask(const std::vector<std::string>& words, int64_t patience, Heard heard) {
   const int64_t call = world_.time().now();
-  if (world_.finder() && !caller_.is_connected()) caller_.set_machine(world_.finder()());
+  if (world_.finder() && !caller_.is_connected()) caller_.set_callee(world_.finder()());
   caller_.Ask(words, patience, [this, call, heard = std::move(heard)](const auto& reply) {
     heard(reply, {call, reply ? world_.time().now() : kNever});
     Think();
@@ -57,11 +57,15 @@ int64_t World::drift_ppm() const {
   return ppm + ppm * ppm / (1'000'000 - ppm) + 1;
 }
 
+double World::PickRate() {
+  const int64_t ppm = is_wild_ ? kWildPpm : kPpm;
+  return 1 + static_cast<double>(Pick(-ppm, ppm)) / 1e6;
+}
+
 Machine& World::Add(Machine::Options options) {
   options.site = NewSite();
   options.unix_ms += Pick(-skew_ms_, skew_ms_);
-  const int64_t ppm = is_wild_ ? kWildPpm : kPpm;
-  options.rate = 1 + static_cast<double>(Pick(-ppm, ppm)) / 1e6;
+  options.rate = PickRate();
   machines_.push_back(std::make_unique<Machine>(time_, network_, names_, std::move(options)));
   return *machines_.back();
 }

@@ -28,7 +28,7 @@ class World;
 // A client that does one thing after the other, until the world's clients rest.
 class Client {
  public:
-  Client(World& world, Machine& machine);
+  Client(World& world, Callee& callee);
   virtual ~Client() = default;
   Client(const Client&) = delete;
 
@@ -65,14 +65,16 @@ class World {
   int64_t Pick(int64_t low, int64_t high) { return time_.Pick(low, high); }
   bool OneIn(int64_t n) { return time_.OneIn(n); }
 
+  // Of a clock.
+  double PickRate();
   // Its clocks are drawn: its site and, unless they are given, time and rate are not the caller's.
   Machine& Add(Machine::Options options);
   const std::vector<std::unique_ptr<Machine>>& machines() const { return machines_; }
   CalleeNames& names() { return names_; }
 
   template <typename Kind, typename... Arguments>
-  Kind& AddClient(Machine& machine, Arguments&&... arguments) {
-    auto client = std::make_unique<Kind>(*this, machine, std::forward<Arguments>(arguments)...);
+  Kind& AddClient(Callee& callee, Arguments&&... arguments) {
+    auto client = std::make_unique<Kind>(*this, callee, std::forward<Arguments>(arguments)...);
     Kind& added = *client;
     clients_.push_back(std::move(client));
     added.Begin();
@@ -85,7 +87,7 @@ class World {
   // A number that nobody else gets.
   int64_t NewNumber() { return ++last_number_; }
 
-  // Whom clients without a connection call; without, each calls the machine that it was given.
+  // Whom clients without a connection call; without, each calls whom it was given.
   void set_finder(std::function<Machine&()> finder) { finder_ = std::move(finder); }
   const std::function<Machine&()>& finder() const { return finder_; }
   // Until there clients begin something new; then they do no more.
