@@ -12,7 +12,7 @@ namespace sluice::cluster {
 namespace {
 
 constexpr uint64_t kCountedSeeds = 300;
-constexpr uint64_t kKeptSeeds = 100;
+constexpr uint64_t kKeptSeeds = 200;
 
 TEST(CountedReplicas, HaveWhatWaitSaysAndOneHistory) {
   CountedSums sums;

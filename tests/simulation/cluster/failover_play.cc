@@ -59,12 +59,13 @@ void BringBack(World& world, Machine& master, Machine& replica) {
 }
 
 // Both follow what the first of them says, and grant where k replicas have it.
-Machine::Options ServerOf(const char* name, int min_replicas) {
+Machine::Options ServerOf(const char* name, int min_replicas, bool do_changes_wait = false) {
   return {.name = name,
           .config = {{"appendonly", "yes"},
                      {"appendfsync", "always"},
                      {"repl-diskless-sync-delay", "0"},
                      {"repl-timeout", "10"},
+                     {"replicas-required", do_changes_wait ? "all" : "grants"},
                      {"lock-min-replicas", std::to_string(min_replicas)}}};
 }
 
@@ -96,6 +97,14 @@ std::optional<std::string> JudgeFailover(World& world, Promise::Kept kept, Failo
   for (const auto& [key, operations] : world.records().counters) {
     for (const CounterOperation& operation : operations) sums.fenced += operation.token != 0;
   }
+  for (const auto& [key, limit] : world.records().limits) {
+    sums.limited += static_cast<size_t>(std::ranges::count(
+        limit.operations, LimitOperation::Answer::kAllowed, &LimitOperation::answer));
+  }
+  for (const auto& [key, attempts] : world.records().plain_locks) {
+    sums.plain += static_cast<size_t>(
+        std::ranges::count(attempts, LockAttempt::Answer::kGranted, &LockAttempt::answer));
+  }
   const Promise promise{.drift_ppm = world.drift_ppm(), .kept = kept};
   std::optional<std::string> complaint = Judge(world.records(), promise);
   if (complaint) *complaint += "what was done:\n" + world.time().Told();
@@ -107,13 +116,17 @@ std::optional<std::string> JudgeFailover(World& world, Promise::Kept kept, Failo
 std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
                                         FailoverSums& sums) {
   World world(seed);
-  Machine& master = world.Add(ServerOf("a", kind.min_replicas));
-  Machine& replica = world.Add(ServerOf("b", kind.min_replicas));
+  Machine& master = world.Add(ServerOf("a", kind.min_replicas, kind.do_changes_wait));
+  Machine& replica = world.Add(ServerOf("b", kind.min_replicas, kind.do_changes_wait));
   replica.set_config("replicaof", "a 1");  // it grants nothing before it follows
   master.Start();
   replica.Start();
   for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(master);
   for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(replica);
+  for (const auto& machine : world.machines()) {
+    if (kind.min_replicas > 0) world.AddClient<LimitClient>(*machine);
+    if (kind.do_changes_wait) world.AddClient<PlainLockClient>(*machine);
+  }
   world.set_clients_until(kFailoverClientsUntil);
   Timeline& time = world.time();
   const int64_t away_at = world.Pick(4 * kSecond, 10 * kSecond);
@@ -154,7 +167,8 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   sums.after += LocksOf(replica).counts().granted - before;
   if (kind.min_replicas == 0) return JudgeFailover(world, Promise::Kept::kGrants, sums);
   ReadInTheEnd(world, replica);
-  return JudgeFailover(world, Promise::Kept::kFenced, sums);
+  return JudgeFailover(
+      world, kind.do_changes_wait ? Promise::Kept::kChanges : Promise::Kept::kFenced, sums);
 }
 
 std::optional<std::string> PlaySentinelFailovers(uint64_t seed, FailoverSums& sums) {
@@ -166,6 +180,7 @@ std::optional<std::string> PlaySentinelFailovers(uint64_t seed, FailoverSums& su
   sentinels.Begin();
   for (const auto& machine : world.machines()) {
     for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(*machine);
+    world.AddClient<LimitClient>(*machine);
   }
   world.set_finder([&]() -> Machine& {
     return world.OneIn(4) ? *world.machines()[static_cast<size_t>(world.Pick(0, 1))]

@@ -24,7 +24,19 @@ TEST(Failover, GrantsNoLockTwiceWhereAllReplicasKeepGrants) {
   });
   EXPECT_GT(sums.grants, 0U);
   EXPECT_GT(sums.fenced, 0U);
+  EXPECT_GT(sums.limited, 0U);
   EXPECT_GT(sums.after, 0U) << "the one that was promoted goes on, once the other follows";
+}
+
+TEST(Failover, GrantsNoPlainLockTwiceWhereAllReplicasKeepChanges) {
+  FailoverSums sums;
+  RunSeeds(kFailoverSeeds, [&](uint64_t seed) {
+    const auto complaint = PlayFailover(seed, {.min_replicas = 1, .do_changes_wait = true}, sums);
+    EXPECT_EQ(complaint.value_or(""), "");
+  });
+  EXPECT_GT(sums.grants, 0U);
+  EXPECT_GT(sums.limited, 0U);
+  EXPECT_GT(sums.plain, 0U);
 }
 
 TEST(Failover, GrantsNoLockTwiceWhereSentinelsDecideAgainAndAgain) {

@@ -32,7 +32,8 @@ void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums
   EXPECT_TRUE(server.is_up());
   const Promise promise{
       .drift_ppm = world.drift_ppm(), .kept = kind.kept, .standstills = server.standstills()};
-  if (const auto complaint = Judge(world.records(), promise)) ADD_FAILURE() << *complaint;
+  if (const auto complaint = Judge(world.records(), promise, &sums.searched))
+    ADD_FAILURE() << *complaint;
   if (testing::Test::HasFailure()) ADD_FAILURE() << "what was done:\n" << world.time().Told();
   sums.operations += world.records().operations();
   for (const auto& [key, lock] : world.records().locks) {

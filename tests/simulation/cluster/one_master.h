@@ -38,6 +38,7 @@ struct OneMasterSums {
   size_t operations = 0;
   size_t grants = 0;
   size_t unknown = 0;
+  Searched searched;
 };
 
 // A failure of the test where something is wrong.

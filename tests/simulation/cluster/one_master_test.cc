@@ -19,6 +19,7 @@ void PlayOneMasters(const OneMasterKind& kind) {
   RunSeeds(kOneMasterSeeds, [&](uint64_t seed) { PlayOneMaster(seed, kind, sums); });
   EXPECT_GT(sums.grants, 0u);
   EXPECT_GT(sums.operations, 4 * sums.unknown) << "most was answered";
+  EXPECT_LE(sums.searched.too_much, sums.searched.histories / 20) << "most was searched";
 }
 
 const std::vector<std::pair<std::string, std::string>> kAlways = {{"appendonly", "yes"},

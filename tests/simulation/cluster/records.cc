@@ -85,30 +85,36 @@ std::string Report(const std::string& key, std::vector<Operation> history,
   return text;
 }
 
-std::vector<LockAttempt> WithoutRefusals(std::vector<LockAttempt> history) {
-  std::erase_if(history, [](const LockAttempt& one) { return one.answer == LockAnswer::kRefused; });
-  return history;
+// Of a lock or a limit.
+template <typename Operation>
+bool IsRefusal(const Operation& one) {
+  return one.answer == Operation::Answer::kRefused;
 }
 
 // --- of each kind
 
-// Grants that exclude each other are wrong whatever else there is; a refusal needs all grants.
-Complaint JudgeAndReport(const std::string& key, const std::vector<LockAttempt>& history,
+// What was granted, or let through, and cannot have been, is wrong whatever else there is; a
+// refusal needs all of it.
+template <typename Operation>
+Complaint JudgeAndReport(const std::string& key, const std::vector<Operation>& history,
                          bool are_refusals_judged,
-                         const std::function<Complaint(const std::vector<LockAttempt>&)>& judge) {
-  const std::vector<LockAttempt> grants = WithoutRefusals(history);
-  if (judge(grants))
-    return Report<LockAttempt>(key, grants, judge,
-                               [](const auto&, const LockAttempt&) { return true; });
+                         const std::function<Complaint(const std::vector<Operation>&)>& judge) {
+  std::vector<Operation> granted = history;
+  std::erase_if(granted, IsRefusal<Operation>);
+  if (judge(granted))
+    return Report<Operation>(key, granted, judge,
+                             [](const auto&, const Operation&) { return true; });
   if (!are_refusals_judged || !judge(history)) return std::nullopt;
-  return Report<LockAttempt>(key, history, judge, [](const auto&, const LockAttempt& one) {
-    return one.answer == LockAnswer::kRefused;
-  });
+  return Report<Operation>(key, history, judge,
+                           [](const auto&, const Operation& one) { return IsRefusal(one); });
 }
 
-Complaint JudgeBySearch(const std::vector<LockAttempt>& history, const LockRules& rules) {
+Complaint JudgeBySearch(const std::vector<LockAttempt>& history, const LockRules& rules,
+                        Searched& searched) {
   const std::vector<LockEvent> events = EventsOf(history, rules);
   const SearchResult found = Search<LockModel>::Run(events);
+  ++searched.histories;
+  searched.too_much += found.verdict == SearchResult::Verdict::kTooMuch ? 1 : 0;
   if (found.verdict != SearchResult::Verdict::kDoesNotFit) return std::nullopt;
   return Concat("attempt ", events[found.at].attempt, " fits no order");
 }
@@ -133,21 +139,22 @@ Complaint JudgeTokens(const Records& records) {
   return std::nullopt;
 }
 
-Complaint JudgeLocks(const Records& records, const Promise& promise) {
+Complaint JudgeLocks(const Records& records, const Promise& promise, Searched& searched) {
   LockRules rules{
       .drift_ppm = promise.drift_ppm, .grain_us = kGrainUs, .standstills = promise.standstills};
   for (const auto& [key, lock] : records.locks) {
     rules.capacity = lock.capacity;
     const Complaint complaint =
-        JudgeAndReport(key, lock.attempts, promise.kept == Promise::Kept::kAll,
-                       [&](const auto& history) { return JudgeLock(history, rules); });
+        JudgeAndReport<LockAttempt>(key, lock.attempts, promise.kept == Promise::Kept::kAll,
+                                    [&](const auto& history) { return JudgeLock(history, rules); });
     if (complaint) return complaint;
   }
-  if (promise.kept != Promise::Kept::kAll) return std::nullopt;  // a key is lost as any other
+  if (promise.kept > Promise::Kept::kChanges) return std::nullopt;  // a key is lost as any other
   rules.capacity = 1;
   for (const auto& [key, attempts] : records.plain_locks) {
-    const Complaint complaint = JudgeAndReport(
-        key, attempts, true, [&](const auto& history) { return JudgeBySearch(history, rules); });
+    const Complaint complaint = JudgeAndReport<LockAttempt>(
+        key, attempts, promise.kept == Promise::Kept::kAll,
+        [&](const auto& history) { return JudgeBySearch(history, rules, searched); });
     if (complaint) return complaint;
   }
   return std::nullopt;
@@ -190,14 +197,10 @@ LimitBounds Drifted(LimitBounds bounds, int64_t drift_ppm) {
 Complaint JudgeLimits(const Records& records, const Promise& promise) {
   for (const auto& [key, limit] : records.limits) {
     const LimitBounds bounds = Drifted(limit.bounds, promise.drift_ppm);
-    const auto judge = [&](const std::vector<LimitOperation>& one) {
-      return JudgeLimit(one, bounds);
-    };
-    if (judge(limit.operations))
-      return Report<LimitOperation>(key, limit.operations, judge,
-                                    [](const auto&, const LimitOperation& one) {
-                                      return one.answer == LimitOperation::Answer::kRefused;
-                                    });
+    const Complaint complaint = JudgeAndReport<LimitOperation>(
+        key, limit.operations, promise.kept == Promise::Kept::kAll,
+        [&](const auto& history) { return JudgeLimit(history, bounds); });
+    if (complaint) return complaint;
   }
   return std::nullopt;
 }
@@ -206,23 +209,29 @@ Complaint JudgeLimits(const Records& records, const Promise& promise) {
 
 size_t Records::operations() const {
   size_t sum = 0;
-  for (const auto& [key, lock] : locks) sum += lock.attempts.size();
-  for (const auto& [key, attempts] : plain_locks) sum += attempts.size();
+  const auto add = [&sum](const std::vector<LockAttempt>& attempts) {
+    for (const LockAttempt& attempt : attempts)
+      sum += 1 + attempt.renewals.size() + attempt.releases.size();
+  };
+  for (const auto& [key, lock] : locks) add(lock.attempts);
+  for (const auto& [key, attempts] : plain_locks) add(attempts);
   for (const auto& [key, operations] : registers) sum += operations.size();
   for (const auto& [key, operations] : counters) sum += operations.size();
   for (const auto& [key, limit] : limits) sum += limit.operations.size();
   return sum;
 }
 
-std::optional<std::string> Judge(const Records& records, const Promise& promise) {
+std::optional<std::string> Judge(const Records& records, const Promise& promise,
+                                 Searched* searched) {
+  Searched unread;
+  Searched& counts = searched ? *searched : unread;
   if (Complaint complaint = JudgeTokens(records)) return complaint;
   if (promise.kept == Promise::Kept::kTokens) return std::nullopt;
-  if (Complaint complaint = JudgeLocks(records, promise)) return complaint;
+  if (Complaint complaint = JudgeLocks(records, promise, counts)) return complaint;
   if (promise.kept == Promise::Kept::kGrants) return std::nullopt;
   if (Complaint complaint = JudgeCounters(records)) return complaint;
-  if (promise.kept == Promise::Kept::kFenced) return std::nullopt;
-  if (Complaint complaint = JudgeRegisters(records)) return complaint;
-  return JudgeLimits(records, promise);
+  if (Complaint complaint = JudgeLimits(records, promise)) return complaint;
+  return promise.kept == Promise::Kept::kAll ? JudgeRegisters(records) : std::nullopt;
 }
 
 }  // namespace sluice::cluster

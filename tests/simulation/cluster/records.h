@@ -43,16 +43,24 @@ struct Promise {
   // How much of what was answered is kept over the end of a server.
   enum class Kept : uint8_t {
     kAll,
-    kFenced,  // grants of locks with tokens, and what was written under these: other values may be
-              // lost, and releases, so that refusals prove nothing
-    kGrants,  // the grants alone
-    kTokens,  // not even those; but no token is given twice, or behind a larger one
+    kChanges,  // whatever was changed: a server that is cut off reads, and refuses, by old values
+    kFenced,   // grants of locks with tokens, what was written under these, and what limits let
+               // through: other values may be lost, and releases, so that refusals prove nothing
+    kGrants,   // the grants alone
+    kTokens,   // not even those; but no token is given twice, or behind a larger one
   };
   Kept kept = Kept::kAll;
   std::vector<Span> standstills;
 };
 
+// What is judged by search: the histories of keys that are locks without tokens.
+struct Searched {
+  size_t histories = 0;
+  size_t too_much = 0;  // of them those of which the search says nothing
+};
+
 // The fault, with the shortest part of the history that shows it; null: none was found.
-std::optional<std::string> Judge(const Records& records, const Promise& promise);
+std::optional<std::string> Judge(const Records& records, const Promise& promise,
+                                 Searched* searched = nullptr);
 
 }  // namespace sluice::cluster

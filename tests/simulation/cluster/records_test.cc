@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -28,14 +29,16 @@ constexpr int64_t kJudgedOperations = 4000;
 constexpr int64_t kJudgedKeys = 100;
 constexpr int64_t kStepUs = 20;   // at most, from one effect to the next
 constexpr int64_t kSpanUs = 200;  // at most, before it and behind it: some 20 clients at once
+constexpr int64_t kLimitMax = 4;
+constexpr int64_t kLimitPeriodUs = 20'000;
 
 int64_t JudgedOperations() {
   const char* const given = std::getenv("SLUICE_JUDGED");
   return given ? std::atoll(given) : kJudgedOperations;
 }
 
-// Makes histories of locks, counters and registers that do as they should, one effect after the
-// other.
+// Makes histories of locks with and without tokens, counters, registers and limits that do as they
+// should, one effect after the other.
 class RecordsMaker {
  public:
   RecordsMaker(uint64_t seed, int64_t keys) : random_(seed), keys_(keys) {}
@@ -44,10 +47,22 @@ class RecordsMaker {
     for (int64_t i = 0; i < operations; ++i) {
       now_ += To(kStepUs);
       const std::string key = Concat("k", To(keys_ - 1));
-      const int64_t kind = To(2);
-      if (kind == 0) AskLock(key);
-      if (kind == 1) AskCounter(key);
-      if (kind == 2) AskRegister(key);
+      switch (To(4)) {
+        case 0:
+          AskLock(records_.locks[key].attempts, held_.try_emplace(key, -1).first->second, true);
+          break;
+        case 1:
+          AskLock(records_.plain_locks[key], plain_held_.try_emplace(key, -1).first->second, false);
+          break;
+        case 2:
+          AskCounter(key);
+          break;
+        case 3:
+          AskLimit(key);
+          break;
+        default:
+          AskRegister(key);
+      }
     }
     return std::move(records_);
   }
@@ -58,9 +73,7 @@ class RecordsMaker {
   }
   Span Around() { return {now_ - To(kSpanUs), now_ + To(kSpanUs)}; }
 
-  void AskLock(const std::string& key) {
-    std::vector<LockAttempt>& attempts = records_.locks[key].attempts;
-    int64_t& held_by = held_.try_emplace(key, -1).first->second;
+  void AskLock(std::vector<LockAttempt>& attempts, int64_t& held_by, bool has_token) {
     if (held_by >= 0 && To(1) == 0) {
       // Its owner knows of it before he gives it back.
       LockAttempt& holder = attempts[static_cast<size_t>(held_by)];
@@ -73,7 +86,7 @@ class RecordsMaker {
     LockAttempt attempt{.span = Around(), .answer = LockAttempt::Answer::kRefused};
     if (held_by < 0) {
       attempt.answer = LockAttempt::Answer::kGranted;
-      attempt.token = ++token_;
+      if (has_token) attempt.token = ++token_;
       held_by = std::ssize(attempts);
     }
     attempts.push_back(attempt);
@@ -81,6 +94,20 @@ class RecordsMaker {
 
   void AskCounter(const std::string& key) {
     records_.counters[key].push_back({.span = Around(), .value = ++counters_[key]});
+  }
+
+  // It remembers each that it has let through.
+  void AskLimit(const std::string& key) {
+    Records::OfLimit& limit = records_.limits[key];
+    limit.bounds = {kLimitMax, kLimitMax, kLimitPeriodUs, kLimitMax, kLimitPeriodUs};
+    std::deque<int64_t>& let_through = let_through_[key];
+    while (!let_through.empty() && let_through.front() <= now_ - kLimitPeriodUs)
+      let_through.pop_front();
+    const bool has_room = std::ssize(let_through) < kLimitMax;
+    if (has_room) let_through.push_back(now_);
+    limit.operations.push_back(
+        {.span = Around(),
+         .answer = has_room ? LimitOperation::Answer::kAllowed : LimitOperation::Answer::kRefused});
   }
 
   void AskRegister(const std::string& key) {
@@ -97,6 +124,8 @@ class RecordsMaker {
   int64_t token_ = 0;
   int64_t written_ = 0;
   std::map<std::string, int64_t> held_;  // by which attempt; negative: by none
+  std::map<std::string, int64_t> plain_held_;
+  std::map<std::string, std::deque<int64_t>> let_through_;
   std::map<std::string, int64_t> counters_;
   std::map<std::string, int64_t> values_;
 };
@@ -112,6 +141,10 @@ std::optional<std::string> Judged(const char* what, const Records& records) {
 TEST(Records, ThatAreLongAreRight) {
   const Records records = RecordsMaker(TestSeed(0), kJudgedKeys).Make(JudgedOperations());
   EXPECT_EQ(Judged("right", records).value_or(""), "");
+  Searched searched;
+  EXPECT_EQ(Judge(records, {}, &searched), std::nullopt);
+  EXPECT_GT(searched.histories, 0u);
+  EXPECT_EQ(searched.too_much, 0u);
 }
 
 // A tenth as many, of one key, in the middle of which one answer is wrong.
@@ -131,6 +164,18 @@ TEST(Records, WithOneWrongAnswerAreRefusedByAShortHistory) {
     auto holder = attempts.begin() + std::ssize(attempts) / 2;
     while (holder->answer != LockAttempt::Answer::kGranted) ++holder;
     holder->releases.clear();
+  });
+  ExpectRefused("a plain lock with two owners", 4, [](Records& records) {
+    std::vector<LockAttempt>& attempts = records.plain_locks["k0"];
+    auto holder = attempts.begin() + std::ssize(attempts) / 2;
+    while (holder->answer != LockAttempt::Answer::kGranted) ++holder;
+    holder->releases.clear();
+  });
+  ExpectRefused("a limit that lets one more through", 8, [](Records& records) {
+    std::vector<LimitOperation>& operations = records.limits["k0"].operations;
+    auto refused = operations.begin() + std::ssize(operations) / 2;
+    while (refused->answer != LimitOperation::Answer::kRefused) ++refused;
+    refused->answer = LimitOperation::Answer::kAllowed;
   });
   ExpectRefused("a value that was written over", 5, [](Records& records) {
     std::vector<RegisterOperation>& operations = records.registers["k0"];

@@ -185,6 +185,7 @@ std::optional<std::string> HandedOver::Play(HandedOverSums& sums) {
   TroubleAtFirst();
   world_.set_finder([this]() -> Machine& { return Asked(); });
   for (int i = 0; i < 5; ++i) world_.AddClient<LockClient>(*one_);
+  world_.AddClient<LimitClient>(*one_);
   world_.set_clients_until(kHandedClientsUntil);
   Harm harm(world_, kHandedHarm);
   harm.Begin(3 * kSecond, kOrdersUntil);
@@ -200,6 +201,10 @@ std::optional<std::string> HandedOver::Play(HandedOverSums& sums) {
   for (const auto& [key, lock] : world_.records().locks) {
     sums.grants += static_cast<size_t>(
         std::ranges::count(lock.attempts, LockAttempt::Answer::kGranted, &LockAttempt::answer));
+  }
+  for (const auto& [key, limit] : world_.records().limits) {
+    sums.limited += static_cast<size_t>(std::ranges::count(
+        limit.operations, LimitOperation::Answer::kAllowed, &LimitOperation::answer));
   }
   if (!master_->is_up()) return "no master in the end\n" + time.Told();
   for (const CounterOperation& operation : world_.records().counters["c:alone"])

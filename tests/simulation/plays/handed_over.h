@@ -5,8 +5,9 @@
 // outgrows what may wait for a disk. Meanwhile machines stand still or are killed, disks are slow
 // or full, links are cut.
 //
-// Judged: no lock has two owners, tokens grow, and no answered write under a token (FENCED) is
-// lost, as grants wait for the other server; in the end both have the same.
+// Judged: no lock has two owners, tokens grow, no limit lets more through than it may, and no
+// answered write under a token (FENCED) is lost, as grants wait for the other server; in the end
+// both have the same.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,7 @@ namespace sluice::cluster {
 struct HandedOverSums {
   size_t grants = 0;
   size_t fenced = 0;      // writes under tokens that were answered
+  size_t limited = 0;     // what limits let through
   int64_t new_parts = 0;  // replicas that have become masters
 };
 

@@ -19,6 +19,7 @@ TEST(HandedOver, NoLockHasTwoOwnersAndBothHaveTheSame) {
   if (SimulationSeeds(kHandedOverSeeds).size() < kHandedOverSeeds / 4) return;
   EXPECT_GT(sums.grants, 0U);
   EXPECT_GT(sums.fenced, 0U);
+  EXPECT_GT(sums.limited, 0U);
   EXPECT_GT(sums.new_parts, 0);
 }
 
