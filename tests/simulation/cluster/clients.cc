@@ -43,6 +43,8 @@ constexpr LimitOfWorld kLimits[] = {
     {"l3", "LOG", 4, 500, -1, {4, 4, kPeriod, 4, kPeriod}},
     {"l4", "LEAKY", 4, 500, -1, {4, 4, kPeriod, 4, kPeriod}},
     {"l5", "ROLLING", 4, 500, 3, {7, 4, kPeriod, 3, kPeriod * 3 / 4}},
+    // Such that what a failover loses is still owed behind it.
+    {"l7", "LOG", 4, 10'000, -1, {4, 4, 20 * kPeriod, 4, 20 * kPeriod}},
     {"l6", "GCRA", 4, 500, 2, {7, 4, kPeriod, 3, kPeriod * 3 / 4}},
 };
 

@@ -121,10 +121,10 @@ std::optional<std::string> PlayFailover(uint64_t seed, const FailoverKind& kind,
   replica.set_config("replicaof", "a 1");  // it grants nothing before it follows
   master.Start();
   replica.Start();
-  for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(master);
-  for (int i = 0; i < 3; ++i) world.AddClient<LockClient>(replica);
+  for (int i = 0; i < 3 && kind.has_locks; ++i) world.AddClient<LockClient>(master);
+  for (int i = 0; i < 3 && kind.has_locks; ++i) world.AddClient<LockClient>(replica);
   for (const auto& machine : world.machines()) {
-    if (kind.min_replicas > 0) world.AddClient<LimitClient>(*machine);
+    for (int i = 0; i < 2 && kind.min_replicas > 0; ++i) world.AddClient<LimitClient>(*machine);
     if (kind.do_changes_wait) world.AddClient<PlainLockClient>(*machine);
   }
   world.set_clients_until(kFailoverClientsUntil);

@@ -19,6 +19,7 @@ struct FailoverKind {
   int min_replicas = 0;  // of both servers
   bool is_dead = false;  // the master is killed, and comes back when no client asks any more
   bool do_changes_wait = false;  // all of them, not grants alone
+  bool has_locks = true;         // no: limits alone
 };
 
 struct FailoverSums {

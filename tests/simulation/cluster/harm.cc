@@ -82,6 +82,8 @@ void Harm::CutPower(Machine& machine) {
 }
 
 void Harm::Pause(Machine& machine) {
+  // The end of a second pause would wake it before the end of the first.
+  if (machine.is_paused()) return;
   machine.Pause();
   const int64_t left = until_ - world_.time().now();
   Heal(std::min(left + kPauseAtEnd, world_.OneIn(4) ? kPauseMax : 2 * kSecond),

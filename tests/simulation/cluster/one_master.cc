@@ -3,15 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/simulation/cluster/clients.h"
 #include "tests/simulation/cluster/world.h"
 
 namespace sluice::cluster {
 namespace {
 
-constexpr int64_t kOneMasterHarmUntil = 20 * kSecond;
-constexpr int64_t kOneMasterClientsUntil = 22 * kSecond;
-constexpr int64_t kOneMasterEnd = 30 * kSecond;
+constexpr int64_t kClientsAfterHarm = 2 * kSecond;
+constexpr int64_t kEndAfterHarm = 10 * kSecond;
 
 }  // namespace
 
@@ -21,13 +22,13 @@ void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums
   server.set_aside_max(kind.aside_max);
   server.Start();
   for (int i = 0; i < 4; ++i) world.AddClient<LockClient>(server);
-  for (int i = 0; i < 2; ++i) world.AddClient<PlainLockClient>(server);
+  for (int i = 0; i < 2 && kind.has_plain_locks; ++i) world.AddClient<PlainLockClient>(server);
   for (int i = 0; i < 2; ++i) world.AddClient<RegisterClient>(server);
   world.AddClient<LimitClient>(server);
-  world.set_clients_until(kOneMasterClientsUntil);
+  world.set_clients_until(kind.harm_until + kClientsAfterHarm);
   Harm harm(world, kind.harm);
-  harm.Begin(2 * kSecond, kOneMasterHarmUntil);
-  world.time().RunUntil(kOneMasterEnd);
+  harm.Begin(kind.harm_every, kind.harm_until);
+  world.time().RunUntil(kind.harm_until + kEndAfterHarm);
   world.Audit();
   EXPECT_TRUE(server.is_up());
   const Promise promise{
@@ -35,6 +36,8 @@ void PlayOneMaster(uint64_t seed, const OneMasterKind& kind, OneMasterSums& sums
   if (const auto complaint = Judge(world.records(), promise, &sums.searched))
     ADD_FAILURE() << *complaint;
   if (testing::Test::HasFailure()) ADD_FAILURE() << "what was done:\n" << world.time().Told();
+  for (const Span& span : server.standstills())
+    sums.longest_standstill = std::max(sums.longest_standstill, span.answer - span.call);
   sums.operations += world.records().operations();
   for (const auto& [key, lock] : world.records().locks) {
     for (const LockAttempt& attempt : lock.attempts) {

@@ -31,13 +31,17 @@ struct OneMasterKind {
   uint32_t harm = Harm::kAll;
   Promise::Kept kept = Promise::Kept::kAll;
   bool is_wild = false;
-  int64_t aside_max = kMs;  // see Machine
+  int64_t aside_max = kMs;      // see Machine
+  bool has_plain_locks = true;  // no: minutes without answers are too much for a search
+  int64_t harm_until = 20 * kSecond;
+  int64_t harm_every = 2 * kSecond;
 };
 
 struct OneMasterSums {
   size_t operations = 0;
   size_t grants = 0;
   size_t unknown = 0;
+  int64_t longest_standstill = 0;
   Searched searched;
 };
 

@@ -102,6 +102,10 @@ TEST(PlantedFaults, AnAnsweredWriteUnderATokenThatIsLostIsFound) {
   ExpectFailoverFindsOf("c:", {.min_replicas = 1});
 }
 
+TEST(PlantedFaults, ALimitThatForgetsWhatItLetThroughIsFound) {
+  ExpectFailoverFindsOf("l", {.min_replicas = 1, .has_locks = false});
+}
+
 TEST(PlantedFaults, AnAnsweredPlainLockThatIsLostIsFound) {
   ExpectFailoverFindsOf("n", {.min_replicas = 1, .do_changes_wait = true});
 }
