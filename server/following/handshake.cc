@@ -159,8 +159,8 @@ void Handshake::SayAll(std::string& out) {
   if (!introduction_.address.empty())
     say(Awaited::kAddress, {"REPLCONF", "ip-address", introduction_.address});
   say(Awaited::kAbilities, {"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "sluice"});
-  const std::string& run_id = introduction_.run_id;
-  say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", run_id.empty() ? "?" : run_id});
+  const std::string& link_id = introduction_.link_id;
+  say(Awaited::kOrigin, {"REPLCONF", "sluice-stream", link_id.empty() ? "?" : link_id});
 }
 
 // "+sluice 17 <run id>": what the Sluice of that run makes or relays from the byte 17 on. "+none 0

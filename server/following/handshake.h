@@ -9,10 +9,10 @@
 // ("T5000:1700000000000", engine ms and what Unix time is ahead of that), and what is reserved
 // ahead for locks.
 //
-// It asks a Sluice whose stream that is (REPLCONF sluice-stream, and says with it which run of a
-// Sluice asks, so that its former links count no more): the answer names the offset
-// from which that holds, as before it a server may have relayed another's, and who answers: it may
-// be this server itself, or have no stream, and then refuses PSYNC. A redis-server refuses the
+// It asks a Sluice whose stream that is (REPLCONF sluice-stream, and says with it what all links of
+// this server have in common, so that former ones count no more): the answer names the offset from
+// which that holds, as before it a server may have relayed another's, and who answers: it may be
+// this server itself, or have no stream, and then refuses PSYNC. A redis-server refuses the
 // question, and its role tells (INFO).
 //
 // The answers are a peer's: each line is bounded, and what makes no sense ends the handshake with a
@@ -47,6 +47,7 @@ struct Introduction {
   std::optional<Place> place;
   bool takes_over = false;  // PSYNC … FAILOVER: that server is to follow this one
   std::string run_id;       // this server's
+  std::string link_id;      // of all its links; empty: it does not say
 };
 
 // The outcome of a handshake.

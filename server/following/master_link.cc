@@ -2,6 +2,7 @@
 #include "server/following/master_link.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstring>
 #include <span>
@@ -10,6 +11,7 @@
 #include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
+#include "server/replication/replication_ids.h"
 
 namespace sluice {
 namespace {
@@ -70,11 +72,20 @@ void MasterLink::LinkOpened(Session& session) {
   session.replays = true;
   state_ = LinkState::kHandshake;
   since_ms_ = now_ms();
+  MakeId();
   handshake_.emplace(Introduce(),
                      [this](LogLevel level, std::string_view line) { Log(level, line); });
   std::string out;
   handshake_->Begin(out);
   Say(out);
+}
+
+// By chance, for a run: its run id is shown to clients.
+void MasterLink::MakeId() {
+  if (!id_.empty()) return;
+  std::array<uint8_t, ReplicationId::kBytes / 2> random;
+  on_.host.process().FillWithRandom(random);
+  id_ = ReplicationIdOf(random).text();
 }
 
 Introduction MasterLink::Introduce() const {
@@ -86,7 +97,8 @@ Introduction MasterLink::Introduce() const {
           .address = settings.replica_announce_ip,
           .place = follower_.PlaceWanted(),
           .takes_over = takes_over_,
-          .run_id = follower_.RunId()};
+          .run_id = follower_.RunId(),
+          .link_id = id_};
 }
 
 // --- what comes

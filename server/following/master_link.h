@@ -131,6 +131,7 @@ class MasterLink final : private LinkListener {
   Session& standing() const;
   Introduction Introduce() const;
   size_t TakeWhole(Session& session, std::string_view bytes, size_t before);
+  void MakeId();
   bool IsAnswerAwaited() const;
   size_t TakeAnswers(Session& session, std::string_view bytes);
   void Agreed();
@@ -155,6 +156,7 @@ class MasterLink final : private LinkListener {
   std::optional<StreamOrigin> origin_;
   std::string master_run_id_;
   std::optional<SessionId> session_;
+  std::string id_;  // of all links of this server: a secret that masters alone are told
   std::optional<Handshake> handshake_;
   std::string unread_;  // an answer, or the image's head, as far as it has come
   Agreement agreement_;

@@ -30,7 +30,7 @@ struct Replica final : SessionState {
   bool takes_eof = false;
   bool takes_new_id = false;  // +CONTINUE with an id
   bool is_sluice = false;
-  std::string run_id;              // of a Sluice; empty: it does not say
+  std::string link_id;             // a Sluice's, of all its links; empty: it does not say
   std::string told_origin;         // whose words it was told it will be sent; empty: it did not ask
   bool wants_image_alone = false;  // redis-cli --rdb: it goes when it has that
   ImageParts wanted;               // redis-cli --functions-rdb: of the image

@@ -25,7 +25,7 @@ ReplicationId Replicas::NewId(Host& host) {
 }
 
 size_t Replica::MemoryBytes() const {
-  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(run_id) +
+  return BlockSize(sizeof(*this)) + HeapBytes(address) + HeapBytes(link_id) +
          HeapBytes(told_origin) + HeapBytes(end_mark);
 }
 
@@ -77,7 +77,7 @@ void Replicas::SyncSilently(Session& session) {
 Replica& Replicas::Adopt(Session& session) {
   Replica& replica = Introduce(session);
   replica.acked_ms = on_.clock.now().ms();
-  DropFormerLinks(replica.run_id);
+  DropFormerLinks(replica.link_id);
   Log(LogLevel::kNotice, Concat("Replica ", AddressOf(session), " asks for synchronization"));
   on_.clients.SetKind(session, SessionKind::kReplica);
   if (on_.config.settings().repl_disable_tcp_nodelay) on_.host.GatherPackets(session);
@@ -86,10 +86,10 @@ Replica& Replicas::Adopt(Session& session) {
   return replica;
 }
 
-void Replicas::DropFormerLinks(const std::string& run_id) {
-  if (run_id.empty()) return;
+void Replicas::DropFormerLinks(const std::string& link_id) {
+  if (link_id.empty()) return;
   ForEach([&](Session& session, Replica& replica) {
-    if (replica.run_id != run_id) return;
+    if (replica.link_id != link_id) return;
     Log(LogLevel::kNotice, Concat("Closing a former link of replica ", AddressOf(session)));
     replica.has_acked = replica.is_admitted = false;
     on_.clients.Close(session, CloseMode::kNow);

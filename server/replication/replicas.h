@@ -205,9 +205,10 @@ class Replicas final : public FollowerTurns {
   void CloseStream();
   void DropAll();
   Replica& Adopt(Session& session);
-  // A run of a Sluice follows over one link. Another one of it is dead, though nobody may have
-  // heard: what it has acknowledged would count twice.
-  void DropFormerLinks(const std::string& run_id);
+  // A Sluice follows over one link. Another one of it is dead, though nobody may have heard: what
+  // it has acknowledged would count twice. Its link id is told to masters alone, so that no other
+  // replica can end its link.
+  void DropFormerLinks(const std::string& link_id);
   void Continue(Session& session, Replica& replica, int64_t offset);
   void AwaitImage(Session& session, Replica& replica);
   std::string Greeting(Replica& replica);

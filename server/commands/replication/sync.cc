@@ -124,10 +124,10 @@ std::string OriginHere(CommandCall& call) {
 }
 
 // A Sluice that follows asks whose words it is about to be sent, from which offset on, and who
-// answers. It may be this server itself, which then has no stream. `run_id`: of who asks, or "?".
-bool TellOrigin(CommandCall& call, std::string_view run_id) {
+// answers. It may be this server itself, which then has no stream. `link_id`: of who asks, or "?".
+bool TellOrigin(CommandCall& call, std::string_view link_id) {
   Replica& replica = IntroducedBy(call);
-  if (ReplicationId::Of(run_id)) replica.run_id = run_id;
+  if (ReplicationId::Of(link_id)) replica.link_id = link_id;
   replica.told_origin = OriginHere(call);
   call.reply.Status(Concat(replica.told_origin, " ", call.part<Replicas>().run_id()));
   return false;

@@ -74,6 +74,40 @@ TEST_F(FollowedPair, ALinkThatIsCutIsOpenedAtOnceIfNotForEver) {
 }
 
 TEST_F(FollowedPair, AnswersMayComeInPieces) {
+// Its master may not have heard of the end.
+TEST_F(FollowedPair, ItsFormerLinkEndsWhereItComesAgain) {
+  Follow();
+  TestLink& former = link();
+  b_client().Line("REPLICAOF nowhere 1");
+  b_client().Line("REPLICAOF a 1");
+  ASSERT_EQ(network_.opening(), 1u);
+  network_.OpenNext();
+  for (int i = 0; i < 10; ++i) {
+    link().Carry(Way::kOut);
+    a_.Settle();
+    link().Carry(Way::kIn);
+    b_.Settle();
+  }
+  EXPECT_TRUE(former.far().closed());
+  EXPECT_TRUE(link().is_open());
+  EXPECT_EQ(a_.engine().part<Replicas>().count(), 1u);
+}
+
+// It would have to know what the replica tells its masters alone: the run id is for all to see.
+TEST_F(FollowedPair, NoOtherReplicaEndsItsLink) {
+  Follow();
+  const std::string info = b_client().Line("INFO server").text;
+  const std::string run_id = info.substr(info.find("run_id:") + 7, 40);
+  TestClient& stranger = a_.Connect();
+  stranger.Run({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "sluice"});
+  stranger.Run({"REPLCONF", "sluice-stream", run_id});
+  stranger.Send({"PSYNC", "?", "-1"});
+  a_.Settle();
+  EXPECT_TRUE(stranger.has_received());
+  EXPECT_TRUE(link().is_open());
+  EXPECT_EQ(a_.engine().part<Replicas>().count(), 2u);
+}
+
   a_client().Line("SET key value");
   b_client().Line("REPLICAOF a 1");
   network_.OpenNext();

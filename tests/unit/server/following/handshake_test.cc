@@ -71,11 +71,17 @@ TEST(Handshake, WordsOfTheMasterAreEscapedInTheLog) {
 }
 
 TEST(Handshake, SaysWhatRedisSaysAndAsksWhoseStreamItIs) {
-  HandshakeWith master({.user = "me", .password = "secret", .port = 6380, .address = "10.0.0.7"});
+  HandshakeWith master({.user = "me",
+                        .password = "secret",
+                        .port = 6380,
+                        .address = "10.0.0.7",
+                        .run_id = std::string(40, 'f'),
+                        .link_id = std::string(40, 'e')});
   EXPECT_EQ(master.Said(), "PING / ");
   EXPECT_EQ(master.Answer("-NOAUTH Authentication required.\r\n"),
             "AUTH me secret / REPLCONF listening-port 6380 / REPLCONF ip-address 10.0.0.7 / "
-            "REPLCONF capa eof capa psync2 capa sluice / REPLCONF sluice-stream ? / ");
+            "REPLCONF capa eof capa psync2 capa sluice / REPLCONF sluice-stream " +
+                std::string(40, 'e') + " / ");
   EXPECT_EQ(master.Answer("+OK\r\n+OK\r\n+OK\r\n+OK\r\n"), "");
   EXPECT_EQ(master.Answer("+sluice 7\r\n"), "PSYNC ? -1 / ");
   EXPECT_TRUE(master.handshake().is_with_sluice());
