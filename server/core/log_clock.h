@@ -7,7 +7,7 @@
 namespace sluice {
 
 inline LogClock LogClockOf(const TurnClock& clock) {
-  return {clock.now().unix_offset_ms, clock.clock().shift_ms()};
+  return {clock.now().unix_offset_ms, clock.clock().shift_ms(), clock.clock().skew_ms()};
 }
 
 }  // namespace sluice

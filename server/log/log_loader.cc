@@ -310,8 +310,9 @@ int64_t LogLoader::ShiftMs() const {
   }
   const bool same_boot =
       options_.boot == boot_ && boot_ != kUnknownBoot && !IsPlanted(PlantedFault::kUnixDeadlines);
+  const int64_t own_unix_ms = now.unix_ms() + clock.skew_ms();
   const int64_t goes_on_ms = same_boot ? now.ms() - clock.shift_ms() + clock_->shift_ms
-                                       : now.unix_ms() - clock_->unix_offset_ms;
+                                       : own_unix_ms - clock_->skew_ms - clock_->unix_offset_ms;
   const bool has_gone_on = options_.is_live || goes_on_ms > last_engine_ms_ - (same_boot ? 1 : 0);
   const int64_t at_ms = has_gone_on ? goes_on_ms : last_engine_ms_ + 1;
   return std::clamp(at_ms, int64_t{0}, kEngineMsMax) - now.ms();

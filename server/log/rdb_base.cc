@@ -174,9 +174,18 @@ std::string RdbBase::Function(std::string_view code) {
 
 std::string RdbBase::Aux(std::string_view name, std::string_view value) {
   PutKeys();
+  if (name == kRdbSkewField) return TakeSkew(value);
   if (name == kRdbClockField) return TakeClock(value);
   stream_.Take(name, value);
   return name == kRdbCommandsField ? PlayCommands(value) : std::string();
+}
+
+std::string RdbBase::TakeSkew(std::string_view value) {
+  const std::optional<int64_t> skew_ms = ParseInt64(value);
+  if (!skew_ms || *skew_ms > kLogMomentMsMax || *skew_ms < -kLogMomentMsMax)
+    return "it names no clock";
+  skew_ms_ = *skew_ms;
+  return {};
 }
 
 std::string RdbBase::TakeClock(std::string_view value) {
@@ -191,7 +200,7 @@ std::string RdbBase::TakeClock(std::string_view value) {
     value.remove_prefix(space + 1);
   }
   if (keys_ == 0) {  // those before would be of another clock
-    context_.now = player_.FollowClock({numbers[0], numbers[1]}, numbers[2], value);
+    context_.now = player_.FollowClock({numbers[0], numbers[1], skew_ms_}, numbers[2], value);
     present_ = player_.Present();
   }
   return {};

@@ -73,6 +73,7 @@ class RdbBase final : private RdbFileVisitor {
   void SizeHint(uint64_t db, uint64_t keys, uint64_t with_deadline) override;
 
   std::string TakeClock(std::string_view value);
+  std::string TakeSkew(std::string_view value);
   std::string PlayCommands(std::string_view requests);
   // Puts all that were read into the keyspace, unless one before was there twice.
   void PutKeys();
@@ -90,6 +91,7 @@ class RdbBase final : private RdbFileVisitor {
   RdbFileReader reader_;
   KeyBatch batch_;
   StreamFields stream_;
+  int64_t skew_ms_ = 0;  // of the clock that it names next
   uint64_t keys_ = 0;
   uint64_t ended_ = 0;
   uint64_t kept_ended_ = 0;

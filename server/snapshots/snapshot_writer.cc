@@ -86,6 +86,7 @@ void SnapshotWriter::WriteHead() {
 
 void SnapshotWriter::WriteClock() {
   const LogClock clock = LogClockOf(clock_);
+  if (clock.skew_ms != 0) writer_.Aux(kRdbSkewField, Int64Text(clock.skew_ms));
   writer_.Aux(kRdbClockField, Concat(clock.unix_offset_ms, ' ', clock.shift_ms, ' ',
                                      context_.now.unix_ms(), ' ', style_.boot));
 }

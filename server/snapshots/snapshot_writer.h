@@ -10,6 +10,7 @@
 //
 // AUX fields that Redis has, too, where there is a stream to replicas: repl-stream-db, repl-id and
 // repl-offset (storage/log/stream_position.h). Of our own, which Redis skips:
+//   sluice-skew      where it shows its master's Unix time: how much later the machine's own is
 //   sluice-clock     unix offset | shift | Unix time | boot: of the instant, so that deadlines that
 //                    were relative go on as in a log (LogClock)
 //   sluice-commands  requests in RESP that are played: LIMIT.POLICY SET, LOCK.RESTORE and

@@ -247,6 +247,7 @@ bool LogReader::TakeLine() {
   if (line.starts_with(kLogHeaderWord)) return TakeHeader(line);
   if (line.starts_with(kLogMark)) return TakeMark(line);
   if (line.starts_with(kLogClock)) return TakeClock(line);
+  if (line.starts_with(kLogSkew)) return TakeSkew(line);
   if (line.starts_with(kLogStream)) return TakeStream(line);
   if (line == kLogRelative) is_relative_ = marked_;
   return true;
@@ -262,7 +263,7 @@ bool LogReader::ReadClock(std::string_view line, LogClock& clock) {
   const auto offset_ms = ParseInt64(numbers.substr(0, space));
   const auto shift_ms = ParseInt64(numbers.substr(space + 1));
   if (!IsMoment(offset_ms) || !IsMoment(shift_ms)) return false;
-  clock = {*offset_ms, *shift_ms};
+  clock = {.unix_offset_ms = *offset_ms, .shift_ms = *shift_ms};
   return true;
 }
 
@@ -272,6 +273,17 @@ bool LogReader::TakeClock(std::string_view line) {
   if (!marked_) return true;
   if (!ReadClock(line, clock)) return Fault("what it says of its clock is damaged"), false;
   clock_ = clock;
+  return true;
+}
+
+// Likewise.
+bool LogReader::TakeSkew(std::string_view line) {
+  if (!marked_) return true;
+  const std::string_view number = line.substr(kLogSkew.size());
+  const auto skew_ms = ParseInt64(number.substr(0, number.find('\r')));
+  if (!clock_ || !number.ends_with("\r\n") || !IsMoment(skew_ms))
+    return Fault("what it says of its clock is damaged"), false;
+  clock_->skew_ms = *skew_ms;
   return true;
 }
 

@@ -107,6 +107,7 @@ class LogReader {
 
   static bool ReadHeader(std::string_view line, std::string_view& boot);
   static bool ReadClock(std::string_view line, LogClock& clock);
+  bool TakeSkew(std::string_view line);
   static bool ReadMark(std::string_view line, Mark& mark);
 
   Step ReadTurn();

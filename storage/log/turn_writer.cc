@@ -81,6 +81,7 @@ void TurnWriter::NoteClock() {
   if (noted_clock_ == clock_) return;
   noted_clock_ = clock_;
   ConcatTo(bytes_, kLogClock, clock_.unix_offset_ms, " ", clock_.shift_ms, "\r\n");
+  if (clock_.skew_ms != 0) ConcatTo(bytes_, kLogSkew, clock_.skew_ms, "\r\n");
 }
 
 // SELECT stands before an effect where the database changes, and at the begin of every file.

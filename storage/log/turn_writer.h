@@ -4,6 +4,8 @@
 //   #SLUICE:1 <boot> <digest>\r\n      from here on every turn ends with its mark
 //   *2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n  commands; groups of them in MULTI and EXEC
 //   #CLOCK:<offset> <shift>\r\n       the writer's clock, from the next command or mark on
+//   #SKEW:<ms>\r\n                   of a server that shows its master's Unix time: by how much the
+//                                      machine's own is later than that of #CLOCK, which precedes
 //   #R\r\n                            the next command's deadline was a relative one
 //   #TS:<unix seconds>\r\n             at most one a second, where aof-timestamp-enabled says so
 //   #REPL:<id> <offset>\r\n           where the stream to replicas stood at the end of this turn
@@ -21,6 +23,7 @@
 // ends at a moment of engine time: the Unix time less <offset>, in ms, which is Unix time minus
 // engine time when it was written. Engine time goes on from server to server (Clock::Shift):
 // <shift> is how far it is ahead of the machine's own, which counts on while that has not booted.
+// Where it has, the machine's Unix time tells what has passed: it is as wrong as it was.
 #pragma once
 
 #include <cstddef>
@@ -40,16 +43,19 @@ inline constexpr std::string_view kLogHeaderWord = "#SLUICE:";
 inline constexpr std::string_view kLogHeader = "#SLUICE:1 ";
 inline constexpr std::string_view kLogMark = "#M:";
 inline constexpr std::string_view kLogClock = "#CLOCK:";
+inline constexpr std::string_view kLogSkew = "#SKEW:";
 inline constexpr std::string_view kLogRelative = "#R\r\n";
 inline constexpr size_t kLogDigestBytes = 16;
 inline constexpr uint64_t kSyncUnknown = UINT64_MAX;
 // Redis reads annotations into 128 bytes; a longer one would be two lines to it.
 inline constexpr size_t kLogLineBytesMax = 120;
 
-// The writer's clock: engine time to Unix time, and how far it is shifted.
+// The writer's clock: engine time to Unix time, how far it is shifted, and by how much the
+// machine's Unix time is later.
 struct LogClock {
   int64_t unix_offset_ms = 0;
   int64_t shift_ms = 0;
+  int64_t skew_ms = 0;
   bool operator==(const LogClock&) const = default;
 };
 

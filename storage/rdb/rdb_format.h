@@ -33,6 +33,7 @@ inline constexpr uint64_t kRdbStringBytesMax = uint64_t{1} << 30;
 inline constexpr char kRdbRelativeField[] = "sluice-relative";
 // And the clock and what is beside the keys (server/snapshots/snapshot_writer.h).
 inline constexpr char kRdbClockField[] = "sluice-clock";
+inline constexpr char kRdbSkewField[] = "sluice-skew";
 inline constexpr char kRdbCommandsField[] = "sluice-commands";
 
 enum class RdbType : uint8_t {

@@ -205,6 +205,51 @@ TEST_F(TimesOfMasters, AServerThatWasPromotedGoesOnWhenItIsStartedAnew) {
   EXPECT_EQ(again.Connect().Line("GET key").ToText(), "\"value\"");
 }
 
+// That hour has not passed when its machine is booted: leases would end early on who is promoted.
+TEST_F(TimesOfMasters, AServerBehindAClockThatIsWrongGoesOnWhenItIsBooted) {
+  for (const bool writes_anew : {false, true}) {
+    SCOPED_TRACE(writes_anew);
+    MemoryDisk disk;
+    TestEngine::Options ahead = AnHourAhead(disk);
+    TestEngine c{ahead};
+    network_.Add("c:3", c);
+    TakeEntropy(c, 2);
+    TestClient& client = c.Connect();
+    EXPECT_EQ(client.Line("REPLICAOF a 1").ToText(), "+OK");
+    a_client().Line("SET key value PX 600000");
+    a_client().Line("LOCK.ACQUIRE lock me LEASE 600000");
+    const auto settle = [&] {
+      for (int second = 0; second < 5; ++second) {
+        Settle();
+        c.AdvanceTime(1000);
+      }
+    };
+    settle();
+    if (writes_anew) client.Line("BGREWRITEAOF");
+    settle();
+    ASSERT_EQ(client.Line("GET key").ToText(), "\"value\"");
+    MemoryDisk kept = disk;
+    kept.files["/proc/sys/kernel/random/boot_id"] = "2\n";
+    ahead.disk = &kept;
+    ahead.uptime_ms = 0;
+    ahead.unix_ms = c.now().unix_ms() + c.engine().part<TurnClock>().clock().skew_ms() + 5000;
+    ahead.config.push_back({"replicaof", "nowhere 1"});
+    TestEngine again{ahead};
+    again.Settle();
+    TestClient& after = again.Connect();
+    EXPECT_NEAR(static_cast<double>(again.now().ms()), static_cast<double>(c.now().ms() + 5000),
+                2000);
+    EXPECT_NEAR(static_cast<double>(again.now().unix_ms()),
+                static_cast<double>(c.now().unix_ms() + 5000), 2000);
+    EXPECT_EQ(after.Line("GET key").ToText(), "\"value\"");
+    EXPECT_EQ(after.Line("REPLICAOF NO ONE").ToText(), "+OK");
+    again.AdvanceTime(1000);
+    EXPECT_NE(after.Line("LOCK.INFO lock").ToText().find("me"), std::string::npos);
+    network_.Crash(c);
+    a_client().Line("DEL lock");
+  }
+}
+
 // It is a master since some moment of the handshake, at whose begin it had no stream to tell of. No
 // redis-server makes one there now: locks stay, and so does its time.
 TEST_F(TimesOfMasters, AServerThatIsPromotedAmidAHandshakeIsASluice) {

@@ -416,7 +416,8 @@ TEST(TurnWriter, HoldsAnOpenGroupBack) {
   EXPECT_EQ(outcome.turns, wanted) << outcome.fault;
 }
 
-// The clocks of the commands, and which of them are relative: "1 -2", "1 -2 R".
+// The clocks of the commands, and which of them are relative: "1 -2", "1 -2 R"; "1 -2 +3 R" of a
+// machine whose own Unix time is 3 ms later.
 std::vector<std::string> ClocksOf(const std::string& bytes) {
   MemoryDisk disk;
   disk.files["/log"] = bytes;
@@ -428,6 +429,7 @@ std::vector<std::string> ClocksOf(const std::string& bytes) {
     for (size_t i = 0; i < reader.commands(); ++i) {
       const std::optional<LogClock>& clock = reader.clock(i);
       clocks.push_back(clock ? Concat(clock->unix_offset_ms, " ", clock->shift_ms) : "none");
+      if (clock && clock->skew_ms != 0) clocks.back() += Concat(" +", clock->skew_ms);
       if (reader.is_relative(i)) clocks.back() += " R";
     }
   }
@@ -463,10 +465,24 @@ TEST(TurnWriter, NotesItsClockWhenThatIsAnotherAndWhatIsRelative) {
             std::vector<std::string>{"none"});
 }
 
+TEST(TurnWriter, NotesByHowMuchTheMachinesUnixTimeIsLater) {
+  Written log;
+  const std::string_view words[] = {"SET", "k", "v"};
+  for (const LogClock& clock : {LogClock{5, 0, 300}, {5, 0, -2}, {5, 0, 0}, {6, 0, 0}}) {
+    log.writer.set_clock(clock);
+    log.writer.Effect(0, words);
+    log.EndTurn();
+  }
+  const std::vector<std::string> wanted = {"5 0 +300", "5 0 +-2", "5 0", "6 0"};
+  EXPECT_EQ(ClocksOf(log.bytes), wanted);
+}
+
 TEST(LogReader, RefusesAClockThatIsNone) {
   for (const std::string line :
        {"#CLOCK:\r\n", "#CLOCK:1\r\n", "#CLOCK:1 x\r\n", "#CLOCK:1 2 3\r\n", "#CLOCK:1 2\n",
-        "#CLOCK:9223372036854775807 0\r\n", "#CLOCK:0 -9223372036854775808\r\n"}) {
+        "#CLOCK:9223372036854775807 0\r\n", "#CLOCK:0 -9223372036854775808\r\n", "#SKEW:1\r\n",
+        "#CLOCK:1 2\r\n#SKEW:x\r\n", "#CLOCK:1 2\r\n#SKEW:1\n",
+        "#CLOCK:1 2\r\n#SKEW:9223372036854775807\r\n"}) {
     const std::string header = LogHeaderLine("boot");
     std::string turn = line + Command({"DEL", "k"});
     AppendLogMark(turn, 1, kSyncUnknown, header.size());
