@@ -67,6 +67,7 @@ StreamPlayer::Outcome StreamPlayer::Play(Session& session, Args words, std::stri
   if (unit_.size() + bytes.size() > kUnitBytesMax && !unit_.empty())
     return Fail("its transaction does not end");
   if (words.empty()) return Pass(bytes), Outcome::kPlayed;
+  if (!bytes.starts_with('*')) return Fail("it goes on in words of no request");
   if (reading_.db >= on_.settings.databases) return Fail(NoDatabaseText(Int64Text(reading_.db)));
   session.db = reading_.db;
   const std::optional<Said> said = Read(words);
