@@ -51,6 +51,7 @@ bool TurnLoop::RunNestedTurn() {
   on_.inputs.list = std::move(outer_inputs);
   batch_ = std::move(outer_batch);
   on_.tracking.Broadcast();
+  on_.following.KeepMasterAwake();
   // The command around is of a later number, with what it needs.
   const TurnNeeds needs = on_.turn_gate.needs();
   NumberTurn();

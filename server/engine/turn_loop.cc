@@ -293,7 +293,7 @@ ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool TurnLoop::RunRequest(Session& session,
     return Execute(session, batch_.ArgsOf(request), request.command, request.key) !=
            RequestOutcome::kHeld;
   }
-  if (request.broken) ProtocolError(session);
+  request.broken ? ProtocolError(session) : on_.replicas.HeardEmptyLine(session);
   return true;
 }
 

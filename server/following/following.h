@@ -91,6 +91,11 @@ class Following final : private LinkFollower {
       Acknowledge();
   }
   void EverySecond();
+  // While a command takes so long that others are served meanwhile: what the master says waits.
+  void KeepMasterAwake() {
+    if (link_.state() >= LinkState::kTransfer) [[unlikely]]
+      link_.KeepAwake();
+  }
   void TimeShifted(int64_t ms) { link_.TimeShifted(ms); }
 
   // --- as it is seen

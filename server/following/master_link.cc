@@ -346,7 +346,7 @@ void MasterLink::EverySecond() {
           "Timeout receiving bulk data from MASTER... If the problem persists try to set "
           "the 'repl-timeout' parameter in redis.conf to a larger value.");
     case LinkState::kLoading:
-      return;
+      return KeepAwake();
     case LinkState::kConnected:
       faults_ = 0;
       lost_ = std::max<int64_t>(lost_ - 1, 0);
@@ -367,8 +367,9 @@ void MasterLink::NoteHalfRequests() {
 }
 
 void MasterLink::KeepAwake() {
-  if (now_ms() - kept_awake_ms_ < kSecondMs) return;
-  kept_awake_ms_ = now_ms();
+  const int64_t present_ms = on_.clock.clock().Sample().ms();  // the turn's may stand still
+  if (present_ms - kept_awake_ms_ < kSecondMs) return;
+  kept_awake_ms_ = present_ms;
   Say("\n");
 }
 

@@ -97,7 +97,8 @@ class MasterLink final : private LinkListener {
   void Drop(std::string_view why);
   // A request of it has come.
   void Heard() { since_ms_ = now_ms(); }
-  // It waits while data are loaded, and would take silence for an end. Once a second says so.
+  // It waits while an image is looked through and loaded, or a script runs late, and would take
+  // silence for an end. Once a second says so.
   void KeepAwake();
   void EverySecond();
   void TimeShifted(int64_t ms);
@@ -130,8 +131,8 @@ class MasterLink final : private LinkListener {
   // The session of a link that stands. Requires: there is one, as in each state behind kConnecting.
   Session& standing() const;
   Introduction Introduce() const;
-  size_t TakeWhole(Session& session, std::string_view bytes, size_t before);
   void MakeId();
+  size_t TakeWhole(Session& session, std::string_view bytes, size_t before);
   bool IsAnswerAwaited() const;
   size_t TakeAnswers(Session& session, std::string_view bytes);
   void Agreed();
@@ -155,8 +156,8 @@ class MasterLink final : private LinkListener {
   bool is_with_sluice_ = false;
   std::optional<StreamOrigin> origin_;
   std::string master_run_id_;
-  std::optional<SessionId> session_;
   std::string id_;  // of all links of this server: a secret that masters alone are told
+  std::optional<SessionId> session_;
   std::optional<Handshake> handshake_;
   std::string unread_;  // an answer, or the image's head, as far as it has come
   Agreement agreement_;

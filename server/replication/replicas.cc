@@ -189,6 +189,10 @@ void Replicas::Acknowledged(Session& session, int64_t offset) {
   has_acks_ = true;
 }
 
+void Replicas::HeardEmptyLine(Session& session) {
+  if (session.kind == SessionKind::kReplica) ReplicaOf(session)->acked_ms = on_.clock.now().ms();
+}
+
 void Replicas::AcknowledgedDisk(Session& session, int64_t offset) {
   Replica& replica = *ReplicaOf(session);
   if (IsBeyondSent(session, offset)) return;
@@ -292,7 +296,9 @@ bool Replicas::IsOverdue(const Replica& replica) const {
   if (replica.is_silent) return false;
   const int64_t timeout_ms = on_.config.settings().repl_timeout * kSecondMs;
   const int64_t now_ms = on_.clock.now().ms();
-  if (replica.phase == ReplicaPhase::kOnline) return now_ms - replica.acked_ms > timeout_ms;
+  const bool has_all = replica.phase == ReplicaPhase::kOnline ||
+                       replica.phase == ReplicaPhase::kAwaitsAck;  // which it loads
+  if (has_all) return now_ms - std::max(replica.acked_ms, replica.since_ms) > timeout_ms;
   return replica.phase == ReplicaPhase::kTakesImage && replica.is_begun &&
          now_ms - replica.since_ms > timeout_ms;
 }

@@ -97,6 +97,8 @@ class Replicas final : public FollowerTurns {
   // REPLCONF ACK `offset`. One that acknowledges more than it was sent is closed: whatever it has,
   // it is not this stream. Requires: it is a replica.
   void Acknowledged(Session& session, int64_t offset);
+  // A line without words: a replica that loads, or runs a script, says so that it is there.
+  void HeardEmptyLine(Session& session);
   // REPLCONF ACK ... FACK `offset`: it has the stream up to there on its disk. Requires the same.
   void AcknowledgedDisk(Session& session, int64_t offset);
 

@@ -275,6 +275,32 @@ TEST_F(ReplicasTest, OneThatSaysNothingIsClosed) {
   EXPECT_EQ(Field("connected_slaves"), "0");
 }
 
+// As one does that loads what it was sent, or runs a script that takes long.
+TEST_F(ReplicasTest, ALineWithoutWordsSaysThatOneIsThere) {
+  Set("repl-timeout", "20");
+  TestClient& replica = OnlineReplica();
+  for (int i = 0; i < 10; ++i) {
+    AdvanceTime(10'000);
+    replica.SendBytes("\n");
+  }
+  EXPECT_FALSE(replica.closed());
+  AdvanceTime(22'000);
+  EXPECT_TRUE(replica.closed());
+}
+
+TEST_F(ReplicasTest, OneThatNeverSaysThatItHasLoadedIsClosed) {
+  Set("repl-timeout", "20");
+  AdvanceTime(100'000);
+  TestClient& replica = NewReplica();
+  Sync(replica);
+  AdvanceTime(15'000);
+  replica.SendBytes("\n");
+  AdvanceTime(15'000);
+  EXPECT_FALSE(replica.closed());
+  AdvanceTime(7'000);
+  EXPECT_TRUE(replica.closed());
+}
+
 TEST_F(ReplicasTest, ArePingedInThePeriodThatIsSaid) {
   TestClient& replica = OnlineReplica();
   Set("repl-ping-replica-period", "3");
