@@ -63,6 +63,7 @@ void StreamPlayer::Begin(const StreamReading& reading) {
 
 StreamPlayer::Outcome StreamPlayer::Play(Session& session, Args words, std::string_view bytes,
                                          int64_t end) {
+  end_ = end;
   if (IsAtOrigin(end) && !TurnInto(session, origin_->kind)) return Outcome::kWaits;
   if (unit_.size() + bytes.size() > kUnitBytesMax && !unit_.empty())
     return Fail("its transaction does not end");
@@ -363,7 +364,7 @@ StreamPlayer::Outcome StreamPlayer::Fail(std::string fault) {
   return Outcome::kFault;
 }
 
-// In Redis's words, which its tests wait for.
+// In Redis's words, which its tests wait for, and what to do.
 void StreamPlayer::Refused(std::string_view name, std::string_view error) {
   ++on_.statistics.unexpected_error_replies;
   const bool panics =
@@ -372,7 +373,10 @@ void StreamPlayer::Refused(std::string_view name, std::string_view error) {
     on_.host.Log(LogLevel::kWarning,
                  Concat("== CRITICAL == This replica is sending an error to its master: '",
                         EscapedText(error, kErrorShownMax), "' after processing the command '",
-                        EscapedText(name, kWordShownMax), "'"));
+                        EscapedText(name, kWordShownMax), "' of ", on_.settings.replicaof.host, ":",
+                        on_.settings.replicaof.port, ", behind offset ", end_,
+                        ". The data are no longer the master's: REPLICAOF NO ONE, and REPLICAOF "
+                        "again, take all of them anew"));
     if (*left_out > 0) {
       on_.host.Log(LogLevel::kWarning, Concat(*left_out, " more such errors were not logged"));
     }

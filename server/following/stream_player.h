@@ -137,6 +137,7 @@ class StreamPlayer {
   StreamReading reading_;
   std::optional<StreamOrigin> origin_;
   OwnKeys own_keys_;
+  int64_t end_ = 0;   // of what was whole before the request that is played
   std::string unit_;  // bytes that are not whole yet
   bool in_multi_ = false;
   bool is_absolute_ = false;  // the deadline in the next command

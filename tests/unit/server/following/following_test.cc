@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/text/concat.h"
 #include "server/replication/replicas.h"
 #include "tests/unit/server/following/followed_pair.h"
 
@@ -266,10 +267,12 @@ TEST_F(FollowedPair, ACommandOfTheStreamThatFailsIsCountedAndMayEndTheServer) {
   a_client().Line("DEBUG REPLICATE INCR key");
   Settle();
   EXPECT_NE(b_client().Line("INFO stats").text.find("unexpected_error_replies:1"),
+  const int64_t before = OffsetOf(a_);
             std::string::npos);
   const auto& log = b_.log();
-  EXPECT_TRUE(std::any_of(log.begin(), log.end(), [](const std::string& line) {
-    return line.find("sending an error to its master: 'ERR value is not an integer") != line.npos;
+  EXPECT_TRUE(std::any_of(log.begin(), log.end(), [before](const std::string& line) {
+    return line.find("sending an error to its master: 'ERR value is not an integer") != line.npos &&
+           line.find(Concat("command 'incr' of a:1, behind offset ", before)) != line.npos;
   }));
   EXPECT_EQ(OffsetOf(a_), OffsetOf(b_)) << "the stream goes on";
   b_client().Line("CONFIG SET propagation-error-behavior panic");
