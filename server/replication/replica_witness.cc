@@ -72,7 +72,7 @@ std::optional<ReservedEnvelope> ReplicaWitness::Greet(Replica& replica) {
 
 void ReplicaWitness::Tell(const std::vector<Replica*>& sluices) {
   const Told wanted = Wanted();
-  const bool was_complete = is_told_ && told_.is_complete;
+  const bool was_complete = told_.is_complete;  // to those who were there before one came, too
   on_.stream.TellReserved(WordsOf(wanted));
   // One that was told this mark before has it where it has acknowledged that.
   for (Replica* const replica : sluices) {

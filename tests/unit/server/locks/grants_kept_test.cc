@@ -304,6 +304,29 @@ TEST_F(GrantsKeptTest, AReplicaThatComesAgainIsNotCountedTwice) {
   EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
 }
 
+// Its machine may have lost its power, and be back before anybody has heard of that. Where a grant
+// waits for all, it counts once, as it joins them when the others know of one more.
+TEST_F(GrantsKeptTest, AReplicaWhoseMachineWasBootedIsNotCountedTwiceWhereAllAreWaitedFor) {
+  TestClient& other = Sluice();
+  TestClient& before = Sluice();
+  Set("lock-min-replicas", "2");
+  for (int i = 0; i < 3; ++i) {
+    AcknowledgeAll(other);
+    AcknowledgeAll(before);
+  }
+  EXPECT_EQ(Ask(alice_, "LOCK.ACQUIRE job alice LEASE 30000"), "");
+  AcknowledgeAll(before);
+  TestClient& again = NewReplica("sluice");
+  again.Run({"REPLCONF", "sluice-stream", std::string(40, 'b')});
+  Sync(again, id(), std::to_string(end() + 1));
+  for (int i = 0; i < 3; ++i) AcknowledgeAll(again);
+  EXPECT_FALSE(before.closed());
+  EXPECT_EQ(locks().replica_waits().size(), 1U);
+  EXPECT_EQ(Answer(alice_), "");
+  AcknowledgeAll(other);
+  EXPECT_THAT(Answer(alice_), HasSubstr(", :1, :0]"));
+}
+
 TEST_F(GrantsKeptTest, WhatEndsTheGrantMeanwhileIsTold) {
   TestClient& replica = Sluice();
   const std::string lost = "-NOREPLICAS the lock was lost before enough replicas had the grant";
