@@ -26,6 +26,21 @@ inline std::string SealedRdb(std::string file) {
   return file;
 }
 
+// With values of a module that is not known here beside keys and as a key, and a key behind them.
+inline std::string FileOfAModule() {
+  using namespace std::string_view_literals;
+  std::string parts = "REDIS0010\xf7";
+  RdbWriter writer(parts);
+  const uint64_t id = RdbModuleType{"MBbloom--", 4}.id();
+  writer.Length(id);
+  parts.append("\2\1\2\5\5\3abc\0"sv);
+  parts.append("\xfe\0\7\5bloom"sv);
+  writer.Length(id);
+  parts.append("\2\x0a\1\1\0"sv);
+  parts.append("\0\1k\1v"sv);
+  return SealedRdb(parts);
+}
+
 struct RdbSample {
   std::string name;  // of its seed's file
   RdbType type;

@@ -74,7 +74,6 @@ TEST_F(FollowedPair, ALinkThatIsCutIsOpenedAtOnceIfNotForEver) {
   EXPECT_TRUE(opened_when_cut());
 }
 
-TEST_F(FollowedPair, AnswersMayComeInPieces) {
 // Its master may not have heard of the end.
 TEST_F(FollowedPair, ItsFormerLinkEndsWhereItComesAgain) {
   Follow();
@@ -109,6 +108,7 @@ TEST_F(FollowedPair, NoOtherReplicaEndsItsLink) {
   EXPECT_EQ(a_.engine().part<Replicas>().count(), 2u);
 }
 
+TEST_F(FollowedPair, AnswersMayComeInPieces) {
   a_client().Line("SET key value");
   b_client().Line("REPLICAOF a 1");
   network_.OpenNext();
@@ -232,9 +232,12 @@ TEST_F(FollowedPair, WhoWaitsIsSentAwayWhenTheRoleChanges) {
   TestClient& locked = b_.Connect();
   b_client().Line("LOCK.ACQUIRE lock me LEASE 100000");
   locked.Send({"LOCK.ACQUIRE", "lock", "other", "LEASE", "1000", "WAIT", "100000"});
+  TestClient& limited = b_.Connect();
+  b_client().Line("LIMIT.TAKE limit WINDOW 1 100000");
+  limited.Send({"LIMIT.TAKE", "limit", "WINDOW", "1", "100000", "WAIT", "200000"});
   b_.Settle();
   Follow();
-  for (TestClient* const client : {&waiting, &locked}) {
+  for (TestClient* const client : {&waiting, &locked, &limited}) {
     const std::optional<Reply> reply = client->Next();
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->ToText().substr(0, 10), "-UNBLOCKED");
@@ -264,10 +267,10 @@ TEST_F(FollowedPair, APromotedServerIsAMasterWhoseReplicasGoOn) {
 TEST_F(FollowedPair, ACommandOfTheStreamThatFailsIsCountedAndMayEndTheServer) {
   a_client().Line("SET key text");
   Follow();
+  const int64_t before = OffsetOf(a_);
   a_client().Line("DEBUG REPLICATE INCR key");
   Settle();
   EXPECT_NE(b_client().Line("INFO stats").text.find("unexpected_error_replies:1"),
-  const int64_t before = OffsetOf(a_);
             std::string::npos);
   const auto& log = b_.log();
   EXPECT_TRUE(std::any_of(log.begin(), log.end(), [before](const std::string& line) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <utility>
@@ -311,6 +312,19 @@ TEST_F(FullSync, ALibraryThatDoesNotRunLeavesNothing) {
   Fill(of_master(), "new", 20);
   EXPECT_EQ(follower_.Take(ImageOf(master_)), "");
   EXPECT_EQ(KeysOfReplica(), ":20");
+}
+
+// A redis-server may have modules that are unknown here: with rdb-skip-unknown the rest is loaded.
+TEST_F(FullSync, WhatIsOfAnUnknownModuleIsLeftOutIfItIsToBe) {
+  EXPECT_THAT(follower_.Take(FileOfAModule()), testing::HasSubstr("rdb-skip-unknown yes"));
+  EXPECT_TRUE(follower_.outcome()->kept_old_data);
+  EXPECT_EQ(KeysOfReplica(), ":10");
+  of_replica().Run({"CONFIG", "SET", "rdb-skip-unknown", "yes"});
+  EXPECT_EQ(follower_.Take(FileOfAModule()), "");
+  EXPECT_EQ(of_replica().Run({"KEYS", "*"}).ToText(), "[\"k\"]");
+  EXPECT_TRUE(std::ranges::any_of(replica_.log(), [](const std::string& line) {
+    return line.find("values of unknown modules were left out: 1 of \"MBbloom--\"") != line.npos;
+  }));
 }
 
 // Files whose checksum is right and whose content is not. What has passed the look is loaded, or it
