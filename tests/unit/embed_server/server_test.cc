@@ -215,10 +215,14 @@ TEST(EmbeddedServer, IsDrivenByAnIoContext) {
   const Socket client(server.port());
   client.Send("SET a 1 PX 20\r\nBLPOP list 0.02\r\n");
   EXPECT_FALSE(client.HasAnswer());  // nobody has polled
-  while (!client.HasAnswer()) io.run_one();
-  EXPECT_EQ(client.Read(), "+OK\r\n");
-  while (!client.HasAnswer()) io.run_one();  // its timers are the context's, too
-  EXPECT_EQ(client.Read(), "*-1\r\n");
+  // Its timers are the context's, too. A slow machine has both answers at once.
+  const std::string wanted = "+OK\r\n*-1\r\n";
+  std::string answers;
+  while (answers.size() < wanted.size()) {
+    while (!client.HasAnswer()) io.run_one();
+    answers += client.Read();
+  }
+  EXPECT_EQ(answers, wanted);
   EXPECT_EQ(io.poll(), 0U);
   EXPECT_EQ(server.Run({"PING"}).text(), "PONG");
   EXPECT_EQ(server.Stop(), "");
