@@ -88,9 +88,14 @@ void LockRecord::Broken(const std::string& key, int64_t token) {
   }
 }
 
+// An answer of before may still be under way: a wait that the end of the connection's own waits let
+// through, while its owner held the lock by that connection.
 void LockRecord::Closed(uint64_t connection) {
   for (auto& [key, holders] : locks_) {
-    for (auto& [owner, held] : holders) held.connections.erase(connection);
+    for (auto& [owner, held] : holders) {
+      if (held.connections.erase(connection) == 0) continue;
+      if (held.connections.empty() && held.lease_until_ms < 0) ended_now_[key][owner] = held;
+    }
   }
   EraseUnbound();
 }

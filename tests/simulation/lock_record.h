@@ -79,7 +79,7 @@ class LockRecord {
   bool GoesOn(const Grant& grant);
 
   std::map<std::string, Holders> locks_;
-  std::map<std::string, Holders> ended_now_;  // by their leases, in this ms
+  std::map<std::string, Holders> ended_now_;  // in this ms, by their leases or connections
   int64_t newest_ = 0;
   std::map<std::string, std::pair<std::string, int64_t>> last_of_;  // by key: to whom, which token
 };
