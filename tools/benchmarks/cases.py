@@ -19,6 +19,7 @@ from .events import ExpiredEvents
 from .eviction import EvictionHits
 from .expiry import ExpiryLateness
 from .flood import Flood
+from .floor import OfFloor
 from .following import ReplicaCpu, ReplicaLoad
 from .grants import GrantsKept
 from .growth import Growth
@@ -96,6 +97,13 @@ def beside_set(name, work, bar_p16, bar_p64, reference=SET):
             Load(f"{name}-p64", work, 3_000_000, 64, bar_p64, reference)]
 
 
+# One by one, and in pipelines of 16 and 64: beside a loop that only answers.
+def of_floor(name, work, bar, bar_p16, bar_p64):
+    return [OfFloor(f"{name}-floor", work, 400_000, 1, bar),
+            OfFloor(f"{name}-floor-p16", work, 2_000_000, 16, bar_p16),
+            OfFloor(f"{name}-floor-p64", work, 3_000_000, 64, bar_p64)]
+
+
 # What is taken comes back so slowly that the limiters live.
 def take(limit):
     return Work(f"LIMIT.TAKE key:__rand_int__ {limit}", setup=FRESH)
@@ -129,6 +137,10 @@ CASES = [
     Load("set-p64", SET, 3_000_000, 64, 0.40),
     Load("get-p64", GET, 3_000_000, 64, 0.40),
     Load("incr-p64", INCR, 3_000_000, 64, 0.40),
+    *of_floor("set", SET, 1.05, 1.25, 1.8),
+    *of_floor("get", GET, 1.05, 1.25, 1.8),
+    *of_floor("incr", INCR, None, 1.25, None),
+    *of_floor("set-nx-px", SET_NX_PX, None, None, 2.2),
     Growth("set-growth-p64", ("SET", "2"), few=100_000, many=16_000_000, bar=1.5),
     Load("lpush-p16", LPUSH, 2_000_000, 16, 0.70),
     Load("lpop-p16", LPOP, 2_000_000, 16, 0.70),
@@ -179,7 +191,7 @@ CASES = [
     TestDouble("test-double", timers=1_000_000, space_bar=8, copy_bar=20, advance_bar=2, year_bar=100, kib_bar=16),
     BytesPerKey("bytes-per-key", keys=2_000_000, bar=0.6),
     BytesPerScript("bytes-per-script", 10_000, WINDOW.replace("ARGV[1]", "{}"), bar=1.0),
-    BytesPerConnection("bytes-per-connection", connections=5_000, bar=0.06),
+    BytesPerConnection("bytes-per-connection", connections=5_000, bar=512),
     Load("cluster-set-p16", Work(SET.command, ALL_SLOTS, FILL, flags=IN_CLUSTER), 2_000_000, 16, 1.05, SET),
     Load("cluster-get-p16", Work(GET.command, ALL_SLOTS, FILL, flags=IN_CLUSTER), 2_000_000, 16, 1.05, GET),
     Load("set-p16-fifty-rules", Work(SET.command, (FIFTY_RULES,), FILL), 2_000_000, 16, 1.05, SET),

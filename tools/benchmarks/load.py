@@ -50,16 +50,15 @@ class Load:
             for target, work in ((ours, self.work), (theirs, reference)):
                 if work.before:
                     redis_benchmark(target, work.command, bench.scaled(work.before), CLIENTS, 64, self.keys)
-            ours, theirs = alternate(bench, self.name, lambda: self._round(bench, ours, self.work),
-                                     lambda: self._round(bench, theirs, reference))
-        note = (f"{_median(ours, 1)}+{_median(ours, 2)} / {_median(theirs, 1)}+{_median(theirs, 2)}"
-                f" user+system, {_median(ours, 3)} / {_median(theirs, 3)} req/s")
+            ours, theirs = alternate(bench, self.name, lambda: self.round(bench, ours, self.work),
+                                     lambda: self.round(bench, theirs, reference))
+        note = note_of(ours, theirs)
         if self.reference:
             note += f"; reference: {reference.command.split()[0]} on {reference.on}"
         yield paired(self.name, "µs/req", [cost[0] for cost in ours], [cost[0] for cost in theirs],
                      bar=self.bar, note=note)
 
-    def _round(self, bench, target, work):
+    def round(self, bench, target, work):
         """One side's round: µs of CPU per request (total, user, system) and requests per second."""
         for command in work.setup:
             target.client.call(*shlex.split(command))
@@ -88,6 +87,12 @@ def redis_benchmark(*load):
     if running.returncode:
         raise Failure(f"redis-benchmark: {(errors or output).strip().splitlines()[-1]}")
     return float(list(csv.DictReader(output.splitlines()))[-1]["rps"])
+
+
+def note_of(ours, theirs):
+    """What the rounds of both sides were made of."""
+    return (f"{_median(ours, 1)}+{_median(ours, 2)} / {_median(theirs, 1)}+{_median(theirs, 2)}"
+            f" user+system, {_median(ours, 3)} / {_median(theirs, 3)} req/s")
 
 
 def _median(rounds, column):

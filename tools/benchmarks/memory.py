@@ -164,7 +164,7 @@ class BytesPerConnection:
     """Connections that each sent one PING, measured at once, before any clean-up of theirs."""
     name: str
     connections: int
-    bar: float | None = None
+    bar: float  # bytes: what Redis takes hangs on what its allocator kept
 
     def run(self, bench):
         connections = bench.scaled(self.connections)
@@ -179,7 +179,8 @@ class BytesPerConnection:
                 for _ in range(connections):
                     clients.append(Client(target.port))
                     clients[-1].call("PING")
-                cost.append([(target.resident_bytes() - before) / connections])
+                cost.append((target.resident_bytes() - before) / connections)
                 for client in clients:
                     client.close()
-        yield paired(self.name, "bytes", *cost, bar=self.bar)
+        ours, theirs = cost
+        yield Row(self.name, "bytes", ours, theirs, ours / theirs, bar=self.bar, absolute=True)
