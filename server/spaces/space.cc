@@ -12,7 +12,7 @@
 namespace sluice {
 namespace {
 
-// Of a connection's places in the list of a space and in the poller's table.
+// A connection's places in the list of a space and in the poller's table.
 constexpr size_t kPlacesBytes = 24;
 
 }  // namespace

@@ -26,7 +26,8 @@ inline std::string SealedRdb(std::string file) {
   return file;
 }
 
-// With values of a module that is not known here beside keys and as a key, and a key behind them.
+// With values of a module that is not known here beside keys and as a key, and a key behind them:
+// redis-server with RedisBloom would write such.
 inline std::string FileOfAModule() {
   using namespace std::string_view_literals;
   std::string parts = "REDIS0010\xf7";
@@ -36,7 +37,9 @@ inline std::string FileOfAModule() {
   parts.append("\2\1\2\5\5\3abc\0"sv);
   parts.append("\xfe\0\7\5bloom"sv);
   writer.Length(id);
-  parts.append("\2\x0a\1\1\0"sv);
+  parts.append(
+      "\2\x0a\1\x81\xff\xff\xff\xff\xff\xff\xff\xff\3abcd\4"
+      "abcdefgh\5\xc1\1\2\5\x05hello\0"sv);
   parts.append("\0\1k\1v"sv);
   return SealedRdb(parts);
 }

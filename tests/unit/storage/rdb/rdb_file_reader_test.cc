@@ -155,28 +155,12 @@ TEST(RdbFileReader, RefusesByName) {
             "offset 24: key \"k\" in database 0: it is there twice");
 }
 
-// redis-server with RedisBloom would write such.
-std::string BloomFile() {
-  std::string parts = "\xf7";
-  RdbWriter writer(parts);
-  const uint64_t id = RdbModuleType{"MBbloom--", 4}.id();
-  writer.Length(id);
-  parts.append("\2\1\2\5\5\3abc\0"sv);
-  parts.append("\xfe\0\7\5bloom"sv);
-  writer.Length(id);
-  parts.append(
-      "\2\x0a\1\x81\xff\xff\xff\xff\xff\xff\xff\xff\3abcd\4"
-      "abcdefgh\5\xc1\1\2\5\x05hello\0"sv);
-  parts.append("\0\1k\1v"sv);
-  return File(parts);
-}
-
 TEST(RdbFileReader, RefusesUnknownModulesOrLeavesThemOut) {
-  EXPECT_EQ(Fault(BloomFile()),
+  EXPECT_EQ(Fault(FileOfAModule()),
             "offset 9: data of module type \"MBbloom--\" in version 4, which is not known here; "
             "rdb-skip-unknown yes leaves out what it has");
   RdbWorld world;
-  EXPECT_EQ(world.Load(BloomFile(), {.skip_unknown = true}), "");
+  EXPECT_EQ(world.Load(FileOfAModule(), {.skip_unknown = true}), "");
   EXPECT_EQ(world.left_out, (std::vector<std::string>{"MBbloom--/(no key)", "MBbloom--/bloom"}));
   EXPECT_NE(world.Find(0, "k"), nullptr);
 
