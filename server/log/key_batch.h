@@ -18,11 +18,16 @@ class KeyBatch {
  public:
   explicit KeyBatch(Keyspace& keyspace) : keyspace_(keyspace) {}
 
-  bool full() const { return size_ == kKeys; }
-  // Requires: !full().
-  void Add(RdbFileKey&& key) {
+  bool full() const { return size_ == kKeys || text_bytes_ >= kTextBytes; }
+  // Where the next key is read, and is until Add. Requires: !full().
+  RdbFileKey& Place() {
+    slots_[size_].key.Clear();
+    return slots_[size_].key;
+  }
+  // What stands there belongs to the batch.
+  void Add() {
     Slot& slot = slots_[size_++];
-    slot.key = std::move(key);
+    text_bytes_ += slot.key.value.text.size();
     slot.name = keyspace_.Hash(slot.key.name);
     Of(slot).PrefetchSegment(slot.name);
   }
@@ -36,13 +41,16 @@ class KeyBatch {
       if (likely[i]) Database::PrefetchEntry(*likely[i]);
     }
     const size_t size = std::exchange(size_, 0);
+    text_bytes_ = 0;
     for (size_t i = 0; i < size; ++i) {
       if (!put(Of(slots_[i]), slots_[i].name, slots_[i].key)) return;
+      slots_[i].key.Clear();
     }
   }
 
  private:
   static constexpr size_t kKeys = 32;
+  static constexpr size_t kTextBytes = 64 * 1024;  // few keys, where they are large
   struct Slot {
     RdbFileKey key;
     HashedKey name;  // of `key`, which therefore stays where it is
@@ -52,6 +60,7 @@ class KeyBatch {
   Keyspace& keyspace_;
   std::array<Slot, kKeys> slots_;
   size_t size_ = 0;
+  size_t text_bytes_ = 0;  // of the values
 };
 
 }  // namespace sluice

@@ -76,7 +76,7 @@ std::string RdbBase::Key(RdbFileKey& key) {
     if (!options_.keeps_ended_of_streams || !stream_.position()) return {};
     ++kept_ended_;
   }
-  batch_.Add(std::move(key));
+  batch_.Add();
   if (batch_.full()) PutKeys();
   return {};
 }

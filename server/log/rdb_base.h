@@ -67,6 +67,7 @@ class RdbBase final : private RdbFileVisitor {
  private:
   std::string Aux(std::string_view name, std::string_view value) override;
   std::string Function(std::string_view code) override;
+  RdbFileKey& Place() override { return batch_.Place(); }
   std::string Key(RdbFileKey& key) override;
   void LeftOut(const RdbLeftOut& what) override;
   void Mended(const RdbFileKey& key, std::string_view what) override;

@@ -250,12 +250,13 @@ RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attr
                          " is neither a type nor an opcode that is known, so what "
                          "follows cannot be read: a newer server may have written it"));
   }
-  RdbFileKey key{.offset = part_offset_,
-                 .db = db_,
-                 .name = reader_.String(),
-                 .type = type,
-                 .idle_s = attributes.idle_s,
-                 .frequency = attributes.frequency};
+  RdbFileKey& key = visitor_.Place();
+  key.offset = part_offset_;
+  key.db = db_;
+  key.type = type;
+  key.idle_s = attributes.idle_s;
+  key.frequency = attributes.frequency;
+  reader_.StringInto(key.name);
   if (reader_.failed()) return RefuseAt("a key's name");
   if (!DeadlineOf(attributes, key.deadline)) {
     return Refuse(part_offset_, Concat("key ", Shown(key.name), " in database ", db_,
@@ -264,19 +265,33 @@ RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attr
   return type == RdbType::kModule ? ReadModuleValue(key) : ReadValue(key);
 }
 
+void RdbFileKey::Clear() {
+  constexpr size_t kKeptBytes = 1024;
+  for (std::string* const text : {&name, &value.text}) {
+    if (text->capacity() > kKeptBytes) [[unlikely]]
+      *text = std::string();
+    text->clear();
+  }
+  value.value.reset();
+  deadline = {};
+}
+
 std::string RdbFileReader::Described(const RdbFileKey& key) const {
   return Concat("key ", Shown(key.name), " in database ", db_, " (", RdbTypeNameOf(key.type).name,
                 ", ", RdbTypeNameOf(key.type).form, ')');
 }
 
 RdbFileReader::State RdbFileReader::ReadValue(RdbFileKey& key) {
-  return Hand(key, ReadRdbValue(key.type, reader_, context_));
+  if (key.type != RdbType::kString)
+    return TakeValue(key, ReadRdbValue(key.type, reader_, context_));
+  reader_.StringInto(key.value.text);
+  return reader_.failed() ? RefuseAt(Described(key)) : Hand(key);
 }
 
 RdbFileReader::State RdbFileReader::ReadModuleValue(RdbFileKey& key) {
   const uint64_t id = reader_.Length();
   if (reader_.ok() && IsRdbModule(id)) {
-    return Hand(key, ReadRdbModule(id, reader_, context_));
+    return TakeValue(key, ReadRdbModule(id, reader_, context_));
   }
   if (reader_.ok() && !options_.skip_unknown) {
     return RefuseModule(id, Concat("key ", Shown(key.name), " in database ", db_, " is of"));
@@ -287,13 +302,17 @@ RdbFileReader::State RdbFileReader::ReadModuleValue(RdbFileKey& key) {
   return State::kMore;
 }
 
-RdbFileReader::State RdbFileReader::Hand(RdbFileKey& key, std::optional<RdbValue> value) {
+RdbFileReader::State RdbFileReader::TakeValue(RdbFileKey& key, std::optional<RdbValue> value) {
   if (reader_.failed()) return RefuseAt(Described(key));
   if (!value) {  // Redis writes no such value, but bugs of it have
     visitor_.LeftOut({.key = key.name, .db = db_});
     return State::kMore;
   }
   key.value = *std::move(value);
+  return Hand(key);
+}
+
+RdbFileReader::State RdbFileReader::Hand(RdbFileKey& key) {
   if (const std::string mended = reader_.TakeMended(); !mended.empty()) {
     visitor_.Mended(key, mended);
   }

@@ -34,7 +34,8 @@
 
 namespace sluice {
 
-// A key as it stands in a file. It may have ended by now, and its value too (RdbValue::Ended).
+// A key as it stands in a file. It may have ended by now, and its value too (RdbValue::Ended). Keys
+// are read into the same one again and again, as the room of its texts is made once.
 struct RdbFileKey {
   uint64_t offset = 0;  // in the file
   uint64_t db = 0;
@@ -44,6 +45,9 @@ struct RdbFileKey {
   Deadline deadline;                 // kUnix; kSteady when the file says that it is relative
   std::optional<uint64_t> idle_s;    // unused for so long
   std::optional<uint8_t> frequency;  // of use, as Redis's LFU counts it
+
+  // Forgets what it holds; texts keep their room, unless it is large.
+  void Clear();
 };
 
 // Says in a sentence, without its offset, what is wrong with a key; of a long name the beginning.
@@ -65,14 +69,23 @@ class RdbFileVisitor {
   virtual ~RdbFileVisitor() = default;
   virtual std::string Aux(std::string_view name, std::string_view value) = 0;
   virtual std::string Function(std::string_view code) = 0;
-  // The value may be moved out of it. The reader knows no other keys: whether this one was there
-  // already is for the visitor to see.
+  // Where the next key is read: a cleared one, which the visitor has until Key. Not all that begin
+  // come to it.
+  virtual RdbFileKey& Place() {
+    own_place_.Clear();
+    return own_place_;
+  }
+  // `key` is what Place has answered; the value may be moved out of it. The reader knows no other
+  // keys: whether this one was there already is for the visitor to see.
   virtual std::string Key(RdbFileKey& key) = 0;
   virtual void LeftOut(const RdbLeftOut& what) = 0;
   // Before Key: its value was not as it should be in `what` ("length, last id"), and was mended.
   virtual void Mended(const RdbFileKey& /*key*/, std::string_view /*what*/) {}
   // A hint, on which nothing may depend: any program may have written it.
   virtual void SizeHint(uint64_t /*db*/, uint64_t /*keys*/, uint64_t /*with_deadline*/) {}
+
+ private:
+  RdbFileKey own_place_;
 };
 
 struct RdbFileOptions {
@@ -126,7 +139,8 @@ class RdbFileReader {
   State ReadKey(uint8_t code, const Attributes& attributes);
   State ReadValue(RdbFileKey& key);
   State ReadModuleValue(RdbFileKey& key);
-  State Hand(RdbFileKey& key, std::optional<RdbValue> value);
+  State TakeValue(RdbFileKey& key, std::optional<RdbValue> value);
+  State Hand(RdbFileKey& key);
   std::string Described(const RdbFileKey& key) const;
 
   RdbInput input_;

@@ -99,14 +99,17 @@ void RdbReader::InPieces(uint64_t bytes, Visit visit) {
 }
 
 // Room for the whole at once only where the source has promised so many bytes.
-std::string RdbReader::Bytes(uint64_t bytes) {
-  if (!Promised(bytes)) return {};
-  if (bytes <= bytes_.size()) return std::string(Raw(bytes));
-  std::string text;
+void RdbReader::Bytes(uint64_t bytes, std::string& text) {
+  text.clear();
+  if (!Promised(bytes)) return;
+  if (bytes <= bytes_.size()) {
+    text.assign(Raw(bytes));
+    return;
+  }
   // A file's end is known, a connection's is not: then the string grows as it comes.
   if (Left() != ByteSource::kUnknown) text.reserve(bytes);
   InPieces(bytes, [&text](std::string_view piece) { text.append(piece); });
-  return ok() ? text : std::string();
+  if (failed()) text.clear();
 }
 
 // Without memory for the string: a value that is left out may be a GiB.
@@ -124,23 +127,29 @@ void RdbReader::SkipString() {
   InPieces(bytes, [](std::string_view) {});
 }
 
-// A text, whichever of its three ways it is kept in.
 std::string RdbReader::String() {
+  std::string text;
+  StringInto(text);
+  return text;
+}
+
+// A text, whichever of its three ways it is kept in.
+void RdbReader::StringInto(std::string& text) {
   const LengthOrForm length = ReadLength();
-  if (failed()) return {};
-  if (!length.is_form) return Bytes(length.value);
+  if (!length.is_form) return Bytes(length.value, text);
+  text.clear();
   switch (static_cast<RdbStringForm>(length.value)) {
     case RdbStringForm::kInt8:
     case RdbStringForm::kInt16:
     case RdbStringForm::kInt32: {
       const int64_t value = LittleEndian(1 << length.value);
-      return failed() ? std::string() : Int64Text(value);
+      if (ok()) text = Int64Text(value);
+      return;
     }
     case RdbStringForm::kLzf:
-      return Decompress();
+      return Decompress(text);
   }
   Fail();
-  return {};
 }
 
 // LZF (Marc Lehmann): runs of literals, and references to what was written up to 8 KB before.
@@ -148,25 +157,22 @@ std::string RdbReader::String() {
 //   000lllll                    l + 1 literal bytes follow
 //   lllooooo oooooooo           copy l + 2 bytes from o + 1 bytes before
 //   111ooooo llllllll oooooooo  the same with l + 9 bytes
-std::string RdbReader::Decompress() {
+void RdbReader::Decompress(std::string& text) {
   const uint64_t packed_bytes = Length();
   const uint64_t bytes = Length();
   const bool is_possible =
       bytes > 0 && bytes / kExpansionMax <= packed_bytes && bytes <= kRdbCompressedTextMax;
-  if (!is_possible || !Promised(packed_bytes)) {
-    Fail();
-    return {};
-  }
+  if (!is_possible || !Promised(packed_bytes)) return Fail();
   std::string whole;
-  if (packed_bytes > bytes_.size()) whole = Bytes(packed_bytes);
+  if (packed_bytes > bytes_.size()) Bytes(packed_bytes, whole);
   const std::string_view packed = whole.empty() ? Raw(packed_bytes) : whole;
-  if (failed()) return {};
-  std::string text(bytes, '\0');
+  if (failed()) return;
+  text.resize(bytes);
   const unsigned int got = lzf_decompress(packed.data(), static_cast<unsigned int>(packed.size()),
                                           text.data(), static_cast<unsigned int>(text.size()));
-  if (got == bytes) return text;
+  if (got == bytes) return;
+  text.clear();
   Fail();
-  return {};
 }
 
 // --- numbers

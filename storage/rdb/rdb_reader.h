@@ -51,6 +51,7 @@ class RdbReader {
   uint8_t Byte();
   uint64_t Length();
   std::string String();
+  void StringInto(std::string& text);  // the same, which uses the room that `text` has
   void SkipString();
   double Double();      // 8 bytes
   double TextDouble();  // of the oldest sorted sets
@@ -68,7 +69,7 @@ class RdbReader {
   LengthOrForm ReadLength();
   uint64_t BigEndian(int bytes);
   int64_t LittleEndian(int bytes);  // signed
-  std::string Decompress();
+  void Decompress(std::string& text);
   void Fail(RdbFault fault);
   uint64_t Offset() const {
     return input_ ? input_->OffsetOf(bytes_) : total_bytes_ - bytes_.size();
@@ -78,7 +79,7 @@ class RdbReader {
   bool More(size_t bytes);
   template <typename Visit>
   void InPieces(uint64_t bytes, Visit visit);
-  std::string Bytes(uint64_t bytes);
+  void Bytes(uint64_t bytes, std::string& text);
 
   RdbInput* input_ = nullptr;  // null: all bytes are at hand
   std::string_view bytes_;     // at hand

@@ -217,7 +217,8 @@ std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbC
 }
 
 // The value's own end bounds the deadline, which is set once the value is in its place.
-Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now) {
+Entry& PutRdbValue(Database& db, HashedKey key, RdbValue&& value, Deadline deadline,
+                   const Now& now) {
   assert(!value.Ended(now));
   if (!value.value) return db.PutText(key, value.text, deadline, now);
   const bool ends = value.value->EndsAtMs(now) != kEndsNever;

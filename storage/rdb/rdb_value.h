@@ -47,9 +47,10 @@ bool IsRdbType(RdbType type);
 bool IsRdbModule(uint64_t id);
 std::optional<RdbValue> ReadRdbModule(uint64_t id, RdbReader& reader, const RdbContext& context);
 
-// Creates or overwrites the key; one that ends by itself gets no later deadline than that.
-// Requires: !value.Ended(now).
-Entry& PutRdbValue(Database& db, HashedKey key, RdbValue value, Deadline deadline, const Now& now);
+// Creates or overwrites the key; one that ends by itself gets no later deadline than that. The room
+// of a text stays with `value`. Requires: !value.Ended(now).
+Entry& PutRdbValue(Database& db, HashedKey key, RdbValue&& value, Deadline deadline,
+                   const Now& now);
 
 // --- a dump: such a value with version and checksum
 
