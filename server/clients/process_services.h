@@ -48,6 +48,9 @@ class ProcessServices {
   // While on, memory goes back to the system as it comes free. An allocator that saves it up gives
   // much back at once later, in the midst of a turn.
   virtual void ReturnFreedAtOnce(bool on) { static_cast<void>(on); }
+  // No more than so many bytes of memory, by a guess, are going to be filled in one go, as of a
+  // file that is loaded: so much comes faster in large pages. 0: that is over.
+  virtual void ExpectGrowth(uint64_t bytes) { static_cast<void>(bytes); }
   // MEMORY MALLOC-STATS; empty: there is none.
   virtual std::string AllocatorReport() { return {}; }
 };

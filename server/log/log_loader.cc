@@ -24,6 +24,8 @@ constexpr int64_t kReportEveryNanos = 5'000'000'000;
 constexpr int kPartsPerLook = 16;       // at the clock, of an RDB file; of a log each batch
 constexpr int kStepsPerSlice = 20'000;  // for clocks that stand still
 constexpr size_t kWordShownMax = 128;
+constexpr uint64_t kLargeBytes = 32 * 1024 * 1024;  // of files whose loading is worth preparations
+constexpr uint64_t kMemoryPerByte = 8;              // of a file: hardly ever more
 constexpr int64_t kEngineMsMax = TimerWheel::kDeadlineMsMax / 2;  // whatever a file says
 
 // As Redis refuses a bad middle, whatever aof-load-truncated says: what is behind it was written
@@ -75,6 +77,12 @@ LogLoader::LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> path
     on_.state.progress.total_bytes += bytes;
   }
   on_.state.progress.started_unix_s = on_.clock.now().unix_s();
+  is_large_ = on_.state.progress.total_bytes >= kLargeBytes;
+  if (is_large_) on_.host.process().ExpectGrowth(on_.state.progress.total_bytes * kMemoryPerByte);
+}
+
+LogLoader::~LogLoader() {
+  if (is_large_) on_.host.process().ExpectGrowth(0);
 }
 
 void LogLoader::Empty() {

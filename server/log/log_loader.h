@@ -70,6 +70,8 @@ class LogLoader final : private RdbBase::Player {
   };
   // `paths`: the files, in the order in which they are played.
   LogLoader(const Uses& uses, Disk& disk, std::vector<std::string> paths, LogLoadOptions options);
+  LogLoader(const LogLoader&) = delete;
+  ~LogLoader();
 
   // There is data: it goes first, with all libraries of functions.
   void Empty();
@@ -127,6 +129,7 @@ class LogLoader final : private RdbBase::Player {
   Now moment_;  // at which the files are played: long ago, by the offset that they name
   LoadPace pace_;
   uint64_t done_bytes_ = 0;  // of the files before
+  bool is_large_ = false;    // all of them together
   uint64_t commands_ = 0;
   int64_t last_unix_ms_ = 0;
   // As the last turn that says so has it: who wrote it, on which boot, and its engine time.

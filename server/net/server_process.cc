@@ -27,6 +27,10 @@ void ServerProcess::ReturnFreedAtOnce(bool on) {
   if (owns_process_) sluice::ReturnFreedAtOnce(on);
 }
 
+void ServerProcess::ExpectGrowth(uint64_t bytes) {
+  if (owns_process_) huge_pages_.Expect(bytes);
+}
+
 std::string ServerProcess::AllocatorReport() { return AllocatorReportText(); }
 
 }  // namespace sluice

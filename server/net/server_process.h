@@ -4,6 +4,7 @@
 
 #include "server/clients/process_services.h"
 #include "server/net/log.h"
+#include "server/net/process/huge_pages.h"
 
 namespace sluice {
 
@@ -20,11 +21,13 @@ class ServerProcess final : public ProcessServices {
   void ReleaseMemory() override;
   bool SurveyPages(SparsePages& pages) override;
   void ReturnFreedAtOnce(bool on) override;
+  void ExpectGrowth(uint64_t bytes) override;
   std::string AllocatorReport() override;
 
  private:
   sluice::Log& log_;
   const bool owns_process_;
+  HugePages huge_pages_;
 };
 
 }  // namespace sluice

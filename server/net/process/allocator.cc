@@ -19,6 +19,7 @@
 #pragma weak mi_collect
 #pragma weak mi_heap_get_default
 #pragma weak mi_heap_visit_blocks
+#pragma weak mi_manage_os_memory
 #pragma weak mi_option_get
 #pragma weak mi_option_set
 #pragma weak mi_process_info
@@ -78,6 +79,12 @@ void ReturnFreedAtOnce(bool on) {
   if (!IsMimalloc()) return;
   static const long kUsualDelay = mi_option_get(mi_option_decommit_delay);
   mi_option_set(mi_option_decommit_delay, on ? 0 : kUsualDelay);
+}
+
+bool GiveToAllocator(void* begin, size_t bytes) {
+  return mi_manage_os_memory != nullptr &&
+         mi_manage_os_memory(begin, bytes, /*is_committed=*/false, /*is_large=*/false,
+                             /*is_zero=*/true, /*numa_node=*/-1);
 }
 
 void ReturnFreePages() {
