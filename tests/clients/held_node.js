@@ -7,10 +7,14 @@ const path = require("node:path");
 const readline = require("node:readline");
 const { setTimeout: sleep } = require("node:timers/promises");
 
+// What standard output says is for the test alone: node-redis 5 writes errors of its own with console.log.
+const say = (line) => process.stdout.write(`${line}\n`);
+console.log = console.error;
+
 const SKIPPED = 77;
 const [name, kind, ...ports] = process.argv.slice(2);
 if (Number(process.versions.node.split(".")[0]) < 20 && name.endsWith("-6")) {
-  console.log(`${name} needs Node 20, this is ${process.version}`);
+  say(`${name} needs Node 20, this is ${process.version}`);
   process.exit(SKIPPED);
 }
 const package_ = path.join(__dirname, "../../clients/node");
@@ -59,13 +63,13 @@ async function main() {
     throw new Error("it did not wait");
   }
   const lock = await waiting;
-  lock.signal.addEventListener("abort", () => console.log(`lost ${lock.signal.reason.code}`));
-  console.log(`held ${lock.token}`);
+  lock.signal.addEventListener("abort", () => say(`lost ${lock.signal.reason.code}`));
+  say(`held ${lock.token}`);
   for await (const line of readline.createInterface({ input: process.stdin })) {
     try {
-      console.log("done", line === "renew" ? await lock.renew() : await lock.fenced("SET", "{door}result", "mine"));
+      say(`done ${line === "renew" ? await lock.renew() : await lock.fenced("SET", "{door}result", "mine")}`);
     } catch (error) {
-      console.log(error instanceof LockLostError ? `lost ${error.code}` : `failed ${error}`);
+      say(error instanceof LockLostError ? `lost ${error.code}` : `failed ${error}`);
     }
   }
 }

@@ -16,7 +16,9 @@ void PlayPairs(const PairKind& kind) {
   PairSums sums;
   RunSeeds(kPairSeeds, [&](uint64_t seed) { PlayPair(seed, kind, sums); });
   EXPECT_GT(sums.keys, 0u);
-  if (SimulationSeeds(kPairSeeds).size() >= kPairSeeds / 4) EXPECT_GT(sums.full, 0);
+  if (SimulationSeeds(kPairSeeds).size() >= kPairSeeds / 4) {
+    EXPECT_GT(sums.full, 0);
+  }
 }
 
 TEST(Following, BothHaveTheSameAtRest) { PlayPairs({.harm = Harm::kCuts | Harm::kBreaks}); }
