@@ -8,8 +8,10 @@ input, bounds, how often an open page asks.
 The pictures of docs/operating.md are made anew by
   SLUICE_PAGE_SHOTS=docs/images SLUICE_PAGE_SECONDS=600 tests/smoke/page.py test_pictures
 """
+import atexit
 import base64
 import contextlib
+import functools
 import http.client
 import json
 import math
@@ -92,18 +94,26 @@ class Paged(Checked):
         return self.ask("POST", path, body, {key: value for key, value in given.items() if value is not None})
 
 
+@functools.cache
+def the_browser():
+    """One for all tests: it takes longer to start than most of them."""
+    browser = Browser().__enter__()
+    atexit.register(browser.__exit__)
+    return browser
+
+
 @contextlib.contextmanager
 def browser_at(url, **size):
     try:
-        browser = Browser(**size)
+        browser = the_browser()
     except Missing as reason:
         raise Skip(reason) from None
-    with browser:
-        browser.open(url)
-        browser.until("return document.getElementById('state').textContent !== 'asking'")
-        yield browser
-        said = [entry["message"] for entry in browser.log() if entry["level"] in ("SEVERE", "WARNING")]
-        assert not [line for line in said if "401" not in line and "403" not in line and "503" not in line], said
+    browser.anew(**size)
+    browser.open(url)
+    browser.until("return document.getElementById('state').textContent !== 'asking'")
+    yield browser
+    said = [entry["message"] for entry in browser.log() if entry["level"] in ("SEVERE", "WARNING")]
+    assert not [line for line in said if "401" not in line and "403" not in line and "503" not in line], said
 
 
 def rows_of(browser, table):
@@ -518,8 +528,8 @@ def test_terms_are_explained():
         for width in (360, 1440):
             browser.resize(width, 900)
             for at, words in ((6, "one round of the loop"), (7, "after its deadline")):
-                browser.run("document.querySelectorAll('.tile .term')[arguments[0]].focus()", at)
-                assert words in browser.text("#hint"), browser.text("#hint")
+                browser.until("""document.querySelectorAll('.tile .term')[arguments[0]].focus();
+                    return document.getElementById('hint').innerText.includes(arguments[1])""", at, words)
                 assert browser.run("return document.activeElement.getAttribute('aria-describedby')") == "hint"
                 left, right = browser.run("const box = document.getElementById('hint').getBoundingClientRect(); return [box.left, box.right]")
                 assert left >= 0 and right <= width, (left, right)

@@ -20,7 +20,8 @@ bool IsSlow(const char* path) {
 }  // namespace
 
 // As the C library has it.
-extern "C" int open(const char* path, int flags, ...) {  // NOLINT: its name, and its words
+extern "C" __attribute__((visibility("default"))) int open(
+    const char* path, int flags, ...) {  // NOLINT: its name, and its words
   using Open = int (*)(const char*, int, ...);
   static const auto next = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "open"));
   if (IsSlow(path)) nanosleep(&kOpening, nullptr);

@@ -102,6 +102,15 @@ class Browser:
         """A command of Chromium's own protocol."""
         return self._do("goog/cdp/execute", {"cmd": command, "params": parameters})
 
+    def anew(self, width=1280, height=900):
+        """Another tab in the place of all that was: nothing is emulated in it, and nothing has been said."""
+        tab = self._do("window/new", {"type": "tab"})["handle"]
+        self._do("window", method="DELETE")
+        self._do("window", {"handle": tab})
+        self.devtools("Emulation.setFocusEmulationEnabled", enabled=True)  # as the one in front has it
+        self.resize(width, height)
+        self.log()
+
     # --- what a person does
     def open(self, url):
         self._do("url", {"url": url})
