@@ -13,7 +13,6 @@
 #include "tests/simulation/cluster/harm.h"
 #include "tests/simulation/cluster/one_master.h"
 #include "tests/simulation/cluster/pair.h"
-#include "tests/support/sanitized.h"
 #include "tests/support/seed.h"
 
 #ifdef SLUICE_PLANTED_FAULTS
@@ -24,7 +23,6 @@ constexpr uint64_t kPlantedSeeds = 400;
 
 // Whether one of some seeds finds it, and how.
 void ExpectFound(PlantedFault fault, const std::function<void(uint64_t seed)>& play) {
-  if (kSanitized) GTEST_SKIP() << "seeds take ten times as long, and find the same";
   planted_fault = fault;
   testing::TestPartResultArray found;
   uint64_t seeds = 0;
