@@ -44,7 +44,7 @@ class KeyBatch {
     text_bytes_ = 0;
     for (size_t i = 0; i < size; ++i) {
       if (!put(Of(slots_[i]), slots_[i].name, slots_[i].key)) return;
-      slots_[i].key.Clear();
+      slots_[i].key.Clear();  // a large text goes at once
     }
   }
 

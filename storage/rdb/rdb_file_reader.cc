@@ -62,6 +62,19 @@ RdbFileReader::State RdbFileReader::Step() {
   return state_;
 }
 
+void RdbFileKey::Clear() {
+  constexpr size_t kKeptBytes = 1024;
+  for (std::string* const text : {&name, &value.text}) {
+    if (text->capacity() > kKeptBytes) [[unlikely]]
+      *text = std::string();
+    text->clear();
+  }
+  value.value.reset();
+  deadline = {};
+  idle_s.reset();
+  frequency.reset();
+}
+
 // --- faults
 
 std::string RdbKeyFault(const RdbFileKey& key, std::string_view what) {
@@ -263,17 +276,6 @@ RdbFileReader::State RdbFileReader::ReadKey(uint8_t code, const Attributes& attr
                                        " has a deadline that is beyond all time"));
   }
   return type == RdbType::kModule ? ReadModuleValue(key) : ReadValue(key);
-}
-
-void RdbFileKey::Clear() {
-  constexpr size_t kKeptBytes = 1024;
-  for (std::string* const text : {&name, &value.text}) {
-    if (text->capacity() > kKeptBytes) [[unlikely]]
-      *text = std::string();
-    text->clear();
-  }
-  value.value.reset();
-  deadline = {};
 }
 
 std::string RdbFileReader::Described(const RdbFileKey& key) const {

@@ -46,7 +46,7 @@ struct RdbFileKey {
   std::optional<uint64_t> idle_s;    // unused for so long
   std::optional<uint8_t> frequency;  // of use, as Redis's LFU counts it
 
-  // Forgets what it holds; texts keep their room, unless it is large.
+  // Forgets what is its own in the file; texts keep their room, unless it is large.
   void Clear();
 };
 

@@ -20,8 +20,8 @@ bool IsSlow(const char* path) {
 }  // namespace
 
 // As the C library has it.
-extern "C" __attribute__((visibility("default"))) int open(
-    const char* path, int flags, ...) {  // NOLINT: its name, and its words
+extern "C" __attribute__((visibility("default"))) int open(  // NOLINT: its name, and its words
+    const char* path, int flags, ...) {
   using Open = int (*)(const char*, int, ...);
   static const auto next = reinterpret_cast<Open>(dlsym(RTLD_NEXT, "open"));
   if (IsSlow(path)) nanosleep(&kOpening, nullptr);

@@ -21,11 +21,11 @@ bool SurveyPages(SparsePages& pages);
 void ReturnFreePages();
 // Whether what comes free goes back to the system at once or, as usual, some time later.
 void ReturnFreedAtOnce(bool on);
-// From now on malloc takes memory from there, and gives it back to the system as usual: addresses
-// that nothing may be done with yet, a whole number of kRegionBytes at a multiple of it. False: it
-// does not.
-bool GiveToAllocator(void* begin, size_t bytes);
+// malloc takes memory from the system in regions of so many bytes, at multiples of it.
 inline constexpr size_t kRegionBytes = 32 * 1024 * 1024;
+// From now on malloc takes memory from there, and gives it back to the system as usual: whole
+// regions of addresses that nothing may be done with yet. False: it does not.
+bool GiveToAllocator(void* begin, size_t bytes);
 // The allocator's own report.
 std::string AllocatorReportText();
 

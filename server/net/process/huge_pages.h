@@ -10,8 +10,8 @@
 // stay. A region stays the allocator's, and serves the next time. Where the system has no such
 // pages, nothing is gained or lost.
 //
-// A full sync of 3 M keys, and a snapshot of four values of a million members, loaded with and
-// without: tools/bench --only replica-load,load-rdb-large.
+// How long loads take: tools/bench --only replica-load,load-rdb,load-rdb-large. Where
+// /sys/kernel/mm/transparent_hugepage/enabled is `never`, the same shows loads without.
 #pragma once
 
 #include <cstddef>
