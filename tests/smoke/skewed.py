@@ -83,16 +83,23 @@ def pttl_of(server):
     return int(server.client.call("PTTL", "key")[1])
 
 
-def compare(master, replica):
-    has_all(master, replica)
-    assert reset_at_of(replica) == reset_at_of(master), (reset_at_of(replica), reset_at_of(master))
-    assert replica.client.call("PEXPIRETIME", "key") == master.client.call("PEXPIRETIME", "key")
+def late_ms(master, replica):
+    """How much later the key would end on the replica. Earlier is a failure."""
     delays = []
     for _ in range(200):
         before, here, behind = pttl_of(master), pttl_of(replica), pttl_of(master)
         assert here >= behind, (before, here, behind, "it would end early")
         delays.append(here - before)
-    assert min(delays) <= LATE_MS_MAX, f"it would end {min(delays)} ms late"
+    return min(delays)
+
+
+def compare(master, replica):
+    has_all(master, replica)
+    assert reset_at_of(replica) == reset_at_of(master), (reset_at_of(replica), reset_at_of(master))
+    assert replica.client.call("PEXPIRETIME", "key") == master.client.call("PEXPIRETIME", "key")
+    # What it knows of its master's time is as late as the heartbeat that came fastest; on a busy machine the first
+    # heartbeats are slow.
+    until(lambda: late_ms(master, replica) <= LATE_MS_MAX, "it ends in time")
 
 
 def write(master):
