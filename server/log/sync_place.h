@@ -6,14 +6,15 @@
 //
 //   fewer than kFastOfLast of the last kLast took kFastNanos at most   by the worker
 //   as many did                                                        in place
-//   one in place took more than kSlowNanos                             by the worker, for kPause
-//                                                                      times as long at least
+//   one in place took more than kSlowNanos             by the worker, for PauseAfter
 //
 // The many count, and not the mean: where all processors are busy, a thread that has slept through
-// its sync may wait long for one. So a slow disk has all of its syncs made by the worker; one that
-// is slow at times has the loop wait for it a hundredth of the time at most.
+// its sync may wait long for one. So a slow disk has all of its syncs made by the worker. For one
+// that is slow at times the loop waits beyond kSlowNanos a thirtieth of the time at most, and less
+// the slower it is then: an eightieth where it takes 1 ms, a thousandth where it takes 10 ms.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -27,7 +28,14 @@ class SyncPlace {
   static constexpr int kFastOfLast = 20;
   // The loop is to wait no longer for the disk.
   static constexpr int64_t kSlowNanos = 200'000;
-  static constexpr int64_t kPause = 100;
+  // After one that took longer the next ones are the worker's: for kPause times what was too long,
+  // times took_ns / kSlowNanos.
+  static constexpr int64_t kPause = 20;
+  static constexpr int64_t PauseAfter(int64_t took_ns) {
+    const int64_t counted_ns = std::min(took_ns, kCountedNanos);  // its square is an int64
+    return kPause * ((counted_ns - kSlowNanos) * counted_ns / kSlowNanos);
+  }
+  static constexpr int64_t kCountedNanos = 1'000'000'000;
   // What syncs took before that says nothing of the next one.
   static constexpr int64_t kRecentNanos = 1'000'000'000;
   // More is not written and synced in place: it may take longer than what was measured.
@@ -44,7 +52,7 @@ class SyncPlace {
     const bool is_fast = took_ns > 0 && took_ns <= kFastNanos;
     fast_ = fast_ << 1 | (is_fast ? 1 : 0);
     ended_ns_ = now_ns;
-    if (in_place && took_ns > kSlowNanos) paused_until_ns_ = now_ns + kPause * took_ns;
+    if (in_place && took_ns > kSlowNanos) paused_until_ns_ = now_ns + PauseAfter(took_ns);
   }
 
  private:

@@ -73,24 +73,35 @@ TEST(SyncPlace, ASlowDiskHasTheWorkerAlways) {
 TEST(SyncPlace, TheWorkerHasTheNextOnesAfterASlowOneInPlace) {
   Syncs syncs;
   syncs.Play(40, 20);
-  EXPECT_EQ(syncs.Play(1, 3000), 1);
-  EXPECT_EQ(syncs.Play(290, 20), 0);
+  EXPECT_EQ(syncs.Play(1, 1000), 1);
+  EXPECT_EQ(syncs.Play(70, 20), 0);
   EXPECT_GT(syncs.Play(20, 20), 0);
 }
 
+TEST(SyncPlace, ThePauseGrowsWithWhatWasTooLong) {
+  EXPECT_EQ(SyncPlace::PauseAfter(200 * kMicro), 0);
+  EXPECT_EQ(SyncPlace::PauseAfter(300 * kMicro), 20 * 100 * kMicro * 3 / 2);
+  EXPECT_EQ(SyncPlace::PauseAfter(600 * kMicro), 20 * 400 * kMicro * 3);
+  EXPECT_GT(SyncPlace::PauseAfter(kSecond), 24 * 3600 * kSecond);
+  EXPECT_EQ(SyncPlace::PauseAfter(1000 * kSecond), SyncPlace::PauseAfter(kSecond));
+}
+
 // The disk is fast while the worker is asked, and slow where it is not: the worst there can be.
-TEST(SyncPlace, WaitsForSlowOnesTakeAHundredthOfTheTime) {
-  Syncs syncs;
-  int64_t waited_us = 0;
-  int64_t passed_us = 0;
-  for (int i = 0; i < 100'000; ++i) {
-    const int64_t took_us = syncs.IsHere() ? 2000 : 20;
-    if (took_us == 2000) waited_us += took_us;
-    syncs.Play(1, took_us);
-    passed_us += took_us + 1000;
+TEST(SyncPlace, WaitsForSlowOnesTakeLittleOfTheTime) {
+  constexpr int64_t kSlowUs = SyncPlace::kSlowNanos / kMicro;
+  for (const auto& [took_us, part] : {std::pair{250, 30}, {400, 40}, {1000, 80}, {10'000, 1000}}) {
+    Syncs syncs;
+    int64_t beyond_us = 0;
+    int64_t passed_us = 0;
+    for (int i = 0; i < 100'000; ++i) {
+      const bool is_slow = syncs.IsHere();
+      syncs.Play(1, is_slow ? took_us : 20);
+      if (is_slow) beyond_us += took_us - kSlowUs;
+      passed_us += (is_slow ? took_us : 20) + 1000;
+    }
+    EXPECT_GT(beyond_us, 0) << took_us;
+    EXPECT_LE(beyond_us, passed_us / part + took_us) << took_us;
   }
-  EXPECT_GT(waited_us, 0);
-  EXPECT_LE(waited_us, passed_us / 100 + 2000);
 }
 
 TEST(SyncPlace, WhatIsLongAgoSaysNothing) {
