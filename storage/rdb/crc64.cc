@@ -80,8 +80,10 @@ constexpr uint64_t PowerOfX(int n) {
 // Carries a block over so many bits. A product of such numbers is one power of x too high.
 template <int bits>
 __attribute__((target("pclmul"))) inline Block Carried(Block block) {
-  const Block by = _mm_set_epi64x(static_cast<int64_t>(PowerOfX(bits - 1)),
-                                  static_cast<int64_t>(PowerOfX(bits + 63)));
+  // Constants: a compiler that may leave it to the running program takes hundreds of steps a block.
+  constexpr auto kHigh = static_cast<int64_t>(PowerOfX(bits - 1));
+  constexpr auto kLow = static_cast<int64_t>(PowerOfX(bits + 63));
+  const Block by = _mm_set_epi64x(kHigh, kLow);
   return _mm_xor_si128(_mm_clmulepi64_si128(block, by, 0x00),
                        _mm_clmulepi64_si128(block, by, 0x11));
 }
