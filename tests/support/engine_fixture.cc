@@ -125,6 +125,7 @@ TestEngine::TestEngine(const Options& options)
   engine_ = std::make_unique<Engine>(config_, clock, host, own_commands_ ? *own_commands_ : served,
                                      engine_options);
   start_fault_ = engine_->StartLog();
+  bytes_at_start_ = engine_->UsedMemory();
 }
 
 uint64_t TestEngine::Run(WorkerLane lane, std::function<void()> work, std::function<void()> done) {
@@ -173,6 +174,9 @@ bool TestEngine::RunOne(BackgroundTasks::iterator found) {
 }
 
 TestEngine::~TestEngine() {
+  if (unaudited_steps_ > 0) {
+    EXPECT_EQ(Audit(), "");
+  }
   if (network_) network_->Forget(*this);
 }
 
@@ -220,9 +224,11 @@ void TestEngine::Settle() {
     restless_ = "work is left after " + std::to_string(idle_turns_) + " turns";
     break;
   }
-  if (audits_) {
-    EXPECT_EQ(Audit(), "");
-  }
+  const size_t bytes = engine_->UsedMemory();
+  const size_t steps = bytes > bytes_at_start_ ? (bytes - bytes_at_start_) / kBytesAStep : 0;
+  if (!audits_ || ++unaudited_steps_ <= steps) return;
+  unaudited_steps_ = 0;
+  EXPECT_EQ(Audit(), "");
 }
 
 std::string TestEngine::Audit() {
@@ -259,10 +265,10 @@ void TestEngine::Log(LogLevel level, std::string_view line) {
 }
 
 TestClient* TestEngine::FindClient(SessionId id) {
-  for (const auto& client : clients_) {
-    if (client->id_ == id) return client.get();
-  }
-  return nullptr;
+  // The latest are those that are told most.
+  const auto found = std::find_if(clients_.rbegin(), clients_.rend(),
+                                  [id](const auto& client) { return client->id_ == id; });
+  return found == clients_.rend() ? nullptr : found->get();
 }
 
 }  // namespace sluice

@@ -103,7 +103,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
     // otherwise.
     std::vector<std::pair<std::string, std::string>> config;
     std::vector<CommandFamily> families;  // the test's own, besides the server's
-    bool audits = true;                   // after every step; without, the test calls Audit()
+    // After every step, and rarer where there is much; without, the test calls Audit().
+    bool audits = true;
     MemoryDisk* disk = nullptr;           // where another server's files are; none: its own
     int64_t unix_ms = 1'700'000'000'000;  // when the machine started
     int64_t uptime_ms = 0;                // and how long before the server
@@ -127,7 +128,8 @@ class TestEngine final : private ProcessServices, private Background, private Ho
   void set_tick_step(int64_t nanos) { ticks_.step = nanos; }
   // What happens when a command that takes long lets others be served.
   void OnPoll(std::function<void()> serve) { serve_ = std::move(serve); }
-  // Runs turns until no work is left, then audits.
+  // Runs turns until no work is left, then audits: that walks everything, and so it is done once in
+  // so many steps as there are kBytesAStep of data.
   void Settle();
   // Walks all state of keyspace and engine: what is wrong with it, or empty.
   std::string Audit();
@@ -197,7 +199,10 @@ class TestEngine final : private ProcessServices, private Background, private Ho
 
   MemoryDisk own_disk_;
   MemoryDisk& disk_;
+  static constexpr size_t kBytesAStep = 16 * 1024;
   bool audits_;
+  size_t bytes_at_start_ = 0;
+  size_t unaudited_steps_ = 0;
   bool aside_waits_ = false;
   BackgroundTasks background_;
   RealCalls real_calls_;
