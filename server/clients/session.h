@@ -166,6 +166,9 @@ class Session {
   // session and gets values instead of bytes.
   ReplySink* sink = &writer;
 
+  // Bytes of it wait that have to be taken up before more are read, or a link's listener wants
+  // none.
+  bool has_backlog() const { return requeued || is_stalled; }
   bool in_multi() const { return conditions & kInMulti; }
   bool in_exec() const { return rare.is_made() && rare->pushes_after_exec; }
   bool tracks() const { return rare.is_made() && rare->tracking; }  // CLIENT TRACKING is on

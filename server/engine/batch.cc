@@ -25,7 +25,8 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
   size_ = 0;
   arguments_.Clear(kArgumentsKept);  // room for a request of a million is not kept for ever
   objects_ = times_ = false;
-  for (size_t index = at; index < inputs.size() && size_ < kRequestsMax; ++index) {
+  const size_t end = inputs.size();
+  for (size_t index = at; index < end && size_ < kRequestsMax; ++index) {
     Input& input = inputs[index];
     if (input.spent()) continue;  // it may have no session any more
     const bool is_master = input.session->kind == SessionKind::kMasterLink;
@@ -33,12 +34,12 @@ bool Batch::Parse(std::vector<Input>& inputs, size_t& at) {
         .bulk_bytes_max = is_master ? kMasterBulkBytesMax : settings_->proto_max_bulk_len,
         .before_login = (input.session->conditions & kNeedsLogin) != 0};
     const Table table = TableOf(*input.session);
-    while (!input.spent() && size_ < kRequestsMax) {
+    do {
       if (!ParseOne(input, index, limits, table)) break;
       if ((input.session->conditions & ~uint32_t{kRestricted}) != 0) break;  // one at a time
-    }
+    } while (!input.spent() && size_ < kRequestsMax);
   }
-  while (at < inputs.size() && inputs[at].spent()) ++at;
+  while (at < end && inputs[at].spent()) ++at;
   return size_ > 0;
 }
 

@@ -76,7 +76,7 @@ bool Engine::MayTouch(SessionId id) const { return inside_->all.current_client.M
 
 bool Engine::HasBacklog(SessionId id) const {
   const Session* const session = Find(id);
-  return session && (session->requeued || session->is_stalled);
+  return session && session->has_backlog();
 }
 
 bool Engine::IsStalled(SessionId id) const {
@@ -86,12 +86,18 @@ bool Engine::IsStalled(SessionId id) const {
 
 // --- turns
 
-void Engine::Receive(SessionId id, std::string_view bytes) { inside_->turns.Receive(id, bytes); }
+void Engine::Receive(SessionId id, std::string_view bytes) {
+  if (Session* const session = Find(id)) Receive(*session, bytes);
+}
 
-std::span<char> Engine::RoomFor(SessionId id) { return inside_->turns.RoomFor(id); }
+void Engine::Receive(Session& session, std::string_view bytes) {
+  inside_->turns.Receive(session, bytes);
+}
 
-void Engine::ReceiveInPlace(SessionId id, size_t bytes) {
-  inside_->turns.ReceiveInPlace(id, bytes);
+std::span<char> Engine::RoomFor(Session& session) { return inside_->turns.RoomFor(session); }
+
+void Engine::ReceiveInPlace(Session& session, size_t bytes) {
+  inside_->turns.ReceiveInPlace(session, bytes);
 }
 
 bool Engine::RunTurn() { return inside_->turns.RunTurn(); }

@@ -78,11 +78,12 @@ class Engine final {
   // --- a turn
   // `bytes` are parsed now or in RunTurn and must stay valid until RunTurn returns.
   void Receive(SessionId id, std::string_view bytes);
+  void Receive(Session& session, std::string_view bytes);
   // The host reads the rest of a long request to where it belongs, without a copy: RoomFor is that
   // place (empty: there is none, anywhere will do), ReceiveInPlace tells how much has come there
   // since.
-  std::span<char> RoomFor(SessionId id);
-  void ReceiveInPlace(SessionId id, size_t bytes);
+  std::span<char> RoomFor(Session& session);
+  void ReceiveInPlace(Session& session, size_t bytes);
   // Runs what was received, due timers and background slices, at most about kTurnBudgetNanos of it;
   // then ends the turn: effects out, outputs sent. True when work is left and the next turn should
   // come at once.
@@ -106,7 +107,7 @@ class Engine final {
   // For a test double: once a second of real time, where EngineOptions::movable_clock is set. The
   // server's own work of each second neither stands still with that clock nor is in its way.
   void Housekeep();
-  // Whether bytes of it wait that have to be taken up before more are read. It may last:
+  // Whether nothing is to be read of it now (Session::has_backlog). It may last:
   bool HasBacklog(SessionId id) const;
   // Nothing is to be read of it until Host::ReadOn, however many turns there are.
   bool IsStalled(SessionId id) const;

@@ -27,9 +27,9 @@ class TurnLoop {
   explicit TurnLoop(Assembly& parts);
 
   // As Engine's methods of these names.
-  void Receive(SessionId id, std::string_view bytes);
-  std::span<char> RoomFor(SessionId id);
-  void ReceiveInPlace(SessionId id, size_t bytes);
+  void Receive(Session& session, std::string_view bytes);
+  std::span<char> RoomFor(Session& session);
+  void ReceiveInPlace(Session& session, size_t bytes);
   bool RunTurn();
   std::optional<RequestOutcome> RunNow(SessionId id, Args args);
   Session* DirectSession(SessionId id);

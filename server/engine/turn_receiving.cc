@@ -19,48 +19,46 @@ constexpr size_t kReadInPlaceMax = 512 * 1024;
 
 }  // namespace
 
-void TurnLoop::Receive(SessionId id, std::string_view bytes) {
-  Session* session = on_.clients.Find(id);
-  if (!session || session->close != CloseMode::kOpen || bytes.empty()) return;
-  CountReceived(*session, bytes.size());
-  if (session->is_raw) [[unlikely]] {
-    session->pending.Append(bytes);
-    if (!session->is_stalled) on_.clients.Requeue(*session);
+void TurnLoop::Receive(Session& session, std::string_view bytes) {
+  if (session.close != CloseMode::kOpen || bytes.empty()) return;
+  CountReceived(session, bytes.size());
+  if (session.is_raw) [[unlikely]] {
+    session.pending.Append(bytes);
+    if (!session.is_stalled) on_.clients.Requeue(session);
     return;
   }
-  if (session->received) KeepReceived(*session);
+  if (session.received) KeepReceived(session);
   // The bytes become an input as they lie in the host's buffer, unless the session has older ones
   // or has to wait: then they are copied. Inside a command the inputs belong to the turn around it.
-  const bool may_run = !session->blocked && !session->paused;
-  if (session->pending.empty() && may_run && !on_.current_client.serving_from_within()) {
-    on_.inputs.list.push_back({.session = session, .window = bytes});
-    session->received = true;
-    session->output.Borrow(on_.clients.spare_blocks());
+  const bool may_run = !session.blocked && !session.paused;
+  if (session.pending.empty() && may_run && !on_.current_client.serving_from_within()) {
+    on_.inputs.list.push_back({.session = &session, .window = bytes});
+    session.received = true;
+    session.output.Borrow(on_.clients.spare_blocks());
     return;
   }
-  session->pending.Append(bytes);
-  if (session->pending.size() > on_.clients.QueryBytesMax(*session)) {
-    return on_.clients.CloseOverQueryLimit(*session);
+  session.pending.Append(bytes);
+  if (session.pending.size() > on_.clients.QueryBytesMax(session)) {
+    return on_.clients.CloseOverQueryLimit(session);
   }
-  if (may_run) on_.clients.Requeue(*session);
+  if (may_run) on_.clients.Requeue(session);
 }
 
-std::span<char> TurnLoop::RoomFor(SessionId id) {
-  Session* session = on_.clients.Find(id);
-  if (!session || session->close != CloseMode::kOpen) return {};
-  if (session->blocked || session->paused) return {};
-  const size_t wanted = session->parser.bytes_wanted();
-  const size_t there = session->pending.view().size();
-  if (session->received || wanted < kReadInPlaceAt || wanted <= there) return {};
+std::span<char> TurnLoop::RoomFor(Session& session) {
+  if (session.close != CloseMode::kOpen || session.blocked || session.paused) return {};
+  const size_t wanted = session.parser.bytes_wanted();
+  if (session.received || wanted < kReadInPlaceAt) [[likely]]
+    return {};
+  const size_t there = session.pending.view().size();
+  if (wanted <= there) return {};
   // Growing moves pages, which has its price too. So as much room is made as there are bytes
   // already: a client that announces much and sends little takes little.
   const size_t believed = std::min(wanted - there, std::max(there, kReadInPlaceMin));
-  return session->pending.Room(std::min(believed, kReadInPlaceMax), believed);
+  return session.pending.Room(std::min(believed, kReadInPlaceMax), believed);
 }
 
-void TurnLoop::ReceiveInPlace(SessionId id, size_t bytes) {
+void TurnLoop::ReceiveInPlace(Session& session, size_t bytes) {
   if (bytes == 0) return;
-  Session& session = *on_.clients.Find(id);
   CountReceived(session, bytes);
   session.pending.Lengthen(bytes);
   if (session.pending.size() > on_.clients.QueryBytesMax(session)) {

@@ -47,8 +47,11 @@ void ReadyClients::Read(size_t depth) {
       continue;
     }
     const Engine& engine = connection.space->engine();
+    Session* const session = engine.Find(connection.session);
+    if (!session) [[unlikely]]
+      continue;
     if (used + kReadBytes > kTurnBytes || (depth > 0 && !engine.MayTouch(connection.session)) ||
-        engine.HasBacklog(connection.session)) {
+        session->has_backlog()) {
       if (engine.IsStalled(connection.session)) {
         connection.ready = false;  // Host::ReadOn brings it back
       } else {
@@ -57,7 +60,7 @@ void ReadyClients::Read(size_t depth) {
       continue;
     }
     size_t got = 0;
-    const bool more = ReadOne(connection, {buffer + used, kReadBytes}, got);
+    const bool more = ReadOne(connection, *session, {buffer + used, kReadBytes}, got);
     used += got;
     if (more) {
       have_more_.push_back(std::move(waiting));
@@ -71,10 +74,11 @@ void ReadyClients::Read(size_t depth) {
 }
 
 // Whether there may be more to read at once.
-bool ReadyClients::ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got) {
+bool ReadyClients::ReadOne(SpaceConnection& connection, Session& session, std::span<char> buffer,
+                           size_t& got) {
   Space& space = *connection.space;
   Engine& engine = space.engine();
-  const std::span<char> room = engine.RoomFor(connection.session);
+  const std::span<char> room = engine.RoomFor(session);
   const std::span<char> into = room.empty() ? buffer : room;
   ++engine.statistics().reads;
   if (spaces_) [[unlikely]]
@@ -90,9 +94,9 @@ bool ReadyClients::ReadOne(SpaceConnection& connection, std::span<char> buffer, 
     return false;
   }
   if (room.empty()) {
-    engine.Receive(connection.session, {into.data(), got});
+    engine.Receive(session, {into.data(), got});
   } else {
-    engine.ReceiveInPlace(connection.session, got);
+    engine.ReceiveInPlace(session, got);
   }
   return connection.MayHaveMore(got, into.size());
 }

@@ -38,7 +38,7 @@ class ReadyClients {
   void Read(size_t depth);
 
  private:
-  bool ReadOne(SpaceConnection& connection, std::span<char> buffer, size_t& got);
+  bool ReadOne(SpaceConnection& connection, Session& session, std::span<char> buffer, size_t& got);
 
   SpaceTable* spaces_ = nullptr;
   std::function<bool(SpaceConnection&)> is_lost_;

