@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "protocol/text/free_memory.h"
+
 namespace sluice {
 
 class ArgumentList {
@@ -28,7 +30,7 @@ class ArgumentList {
   void Clear(size_t kept = SIZE_MAX) {
     size_ = 0;
     if (room_.size() > kept) [[unlikely]]
-      room_ = {};
+      FreeMemory(room_);
   }
 
   size_t size() const { return size_; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "protocol/text/free_memory.h"
+
 namespace sluice {
 inline namespace v1 {
 
@@ -13,7 +15,7 @@ constexpr size_t kReservedMax = 1 << 20;
 
 Reply& ReplyBuilder::Place() {
   if (attributes_left_ > 0) [[unlikely]] {
-    dropped_ = {};
+    FreeMemory(dropped_);
     return *(at_ = &dropped_);
   }
   if (levels_.empty()) [[likely]] {
@@ -73,7 +75,7 @@ std::vector<Reply> ReplyBuilder::TakeAll() {
 }
 
 void ReplyBuilder::Clear() {
-  value_ = {};
+  FreeMemory(value_);
   levels_.clear();
   before_.clear();
   count_ = attributes_left_ = 0;

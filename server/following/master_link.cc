@@ -106,6 +106,7 @@ Introduction MasterLink::Introduce() const {
 size_t MasterLink::LinkReceived(Session& session, std::string_view bytes) {
   const bool counts = state_ == LinkState::kHandshake || state_ == LinkState::kTransfer;
   if (counts) since_ms_ = now_ms();
+  heard_bytes_ = session.bytes_in;
   if (unread_.empty()) return TakeWhole(session, bytes, 0);
   const size_t before = unread_.size();
   const std::string all = std::exchange(unread_, {}).append(bytes);
@@ -338,10 +339,10 @@ void MasterLink::EverySecond() {
       return Connect();
     case LinkState::kConnecting:
     case LinkState::kHandshake:
-      if (is_late) Retry("Timeout connecting to the MASTER...");
+      if (is_late && !AnyUnread()) Retry("Timeout connecting to the MASTER...");
       return;
     case LinkState::kTransfer:
-      if (!is_late) return;
+      if (!is_late || AnyUnread()) return;
       return Retry(
           "Timeout receiving bulk data from MASTER... If the problem persists try to set "
           "the 'repl-timeout' parameter in redis.conf to a larger value.");
@@ -356,6 +357,11 @@ void MasterLink::EverySecond() {
         Retry("MASTER timeout: no data nor PING received...");
       return;
   }
+}
+
+// Bytes wait to be given here: a script ran for so long.
+bool MasterLink::AnyUnread() const {
+  return state_ != LinkState::kConnecting && standing().bytes_in != heard_bytes_;
 }
 
 // A long request that has not come whole is no silence.

@@ -142,6 +142,7 @@ class MasterLink final : private LinkListener {
   void ImageProgressed();
   void GiveUp();
   void Retry(std::string_view why);
+  bool AnyUnread() const;
   void NoteHalfRequests();
   void Say(std::string_view bytes);
   void Log(LogLevel level, std::string_view line) const { on_.host.Log(level, line); }
@@ -156,7 +157,9 @@ class MasterLink final : private LinkListener {
   bool is_with_sluice_ = false;
   std::optional<StreamOrigin> origin_;
   std::string master_run_id_;
-  std::string id_;  // of all links of this server: a secret that masters alone are told
+  // All links of this server have it. Masters alone are told; there, whoever may SLOWLOG sees it
+  // too.
+  std::string id_;
   std::optional<SessionId> session_;
   std::optional<Handshake> handshake_;
   std::string unread_;  // an answer, or the image's head, as far as it has come

@@ -54,7 +54,7 @@ BlockTerms ReplicaWaits::Begin(const Session& session, Grant grant) {
       request.replicas > 0 ? request.replicas_ms : on_.settings.lock_replicas_timeout;
   const Place place{
       .sluices = request.replicas, .turn = on_.followers.NextTurn(), .id = ++last_id_};
-  latest_[TokenOf(grant)] = place.id;
+  by_token_.emplace(TokenOf(grant), place.id);
   places_[place.id] = place;
   const bool adds_hold = !request.terms.again;
   waits_[place] = {.session = session.id, .grant = std::move(grant), .adds_hold = adds_hold};
@@ -73,15 +73,14 @@ size_t ReplicaWaits::BytesOf(const Wait& wait) {
 }
 
 ReplicaWaits::Progress ReplicaWaits::ProgressOf(int64_t token) const {
-  const auto latest = latest_.find(token);
-  if (latest == latest_.end()) return {};
-  const Place& place = places_.at(latest->second);
+  const auto behind = by_token_.upper_bound({token, UINT64_MAX});
+  if (behind == by_token_.begin() || std::prev(behind)->first != token) return {};
+  const Place& place = places_.at(std::prev(behind)->second);
   return {Asked(place.sluices), on_.followers.SluicesWith(place.turn)};
 }
 
 ReplicaWaits::Wait ReplicaWaits::Take(Waits::iterator wait) {
-  const auto latest = latest_.find(TokenOf(wait->second.grant));
-  if (latest != latest_.end() && latest->second == wait->first.id) latest_.erase(latest);
+  by_token_.erase({TokenOf(wait->second.grant), wait->first.id});
   places_.erase(wait->first.id);
   Wait taken = std::move(wait->second);
   waits_.erase(wait);
@@ -153,10 +152,13 @@ bool ReplicaWaits::Note(Wait wait) {
 // The same request was asked again (ID), because this answer seemed lost: it has no hold of its own
 // yet, and gets this one.
 bool ReplicaWaits::LeaveToAnother(const Wait& wait) {
-  const auto latest = latest_.find(TokenOf(wait.grant));
-  if (latest == latest_.end()) return false;
-  Wait& other = waits_.at(places_.at(latest->second));
-  return !std::exchange(other.adds_hold, true);
+  const int64_t token = TokenOf(wait.grant);
+  for (auto of = by_token_.lower_bound({token, 0}); of != by_token_.end() && of->first == token;
+       ++of) {
+    Wait& other = waits_.at(places_.at(of->second));
+    if (!std::exchange(other.adds_hold, true)) return true;
+  }
+  return false;
 }
 
 void ReplicaWaits::TakeBack() {

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "server/clients/clients.h"
 #include "server/config/settings.h"
 #include "server/core/follower_turns.h"
@@ -87,7 +88,8 @@ class ReplicaWaits final : public WaitOwner {
   // The wait that was cancelled last: for its `answer_late`, which follows at once.
   const std::string& why_late() const { return why_late_; }
 
-  // The grant under this token, if it waits: how many Sluices it waits for, and how many have it.
+  // The grant under this token, if it waits: how many Sluices it waits for, and how many have it;
+  // of several waits for it, the one that came last.
   struct Progress {
     uint32_t wanted = 0;
     size_t have = 0;
@@ -128,10 +130,11 @@ class ReplicaWaits final : public WaitOwner {
 
   const Uses on_;
   Waits waits_;
-  absl::btree_map<uint64_t, Place> places_;    // by id
-  absl::btree_map<int64_t, uint64_t> latest_;  // by the first token: the wait that came last
-  std::vector<Wait> noted_;                    // that are over, to be taken back
-  std::string why_late_;                       // of the wait that was cancelled last
+  absl::btree_map<uint64_t, Place> places_;  // by id
+  // Of each wait its first token and its id: one grant may be waited for several times.
+  absl::btree_set<std::pair<int64_t, uint64_t>> by_token_;
+  std::vector<Wait> noted_;  // that are over, to be taken back
+  std::string why_late_;     // of the wait that was cancelled last
   uint64_t last_id_ = 0;
 };
 

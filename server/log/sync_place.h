@@ -35,7 +35,7 @@ class SyncPlace {
     const int64_t counted_ns = std::min(took_ns, kCountedNanos);  // its square is an int64
     return kPause * ((counted_ns - kSlowNanos) * counted_ns / kSlowNanos);
   }
-  static constexpr int64_t kCountedNanos = 1'000'000'000;
+  static constexpr int64_t kCountedNanos = 50'000'000;  // so it is four minutes at most
   // What syncs took before that says nothing of the next one.
   static constexpr int64_t kRecentNanos = 1'000'000'000;
   // More is not written and synced in place: it may take longer than what was measured.

@@ -3,8 +3,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 
 namespace sluice {
 
@@ -15,10 +17,12 @@ size_t Migration::AnswersTo(const Order& order) {
 Fault Migration::Begin(CommandCall& call, Order order) {
   // A write that is held back would be a second one.
   if (client_) return "another MIGRATE is on its way";
-  const PeerLink::Question question{
-      .bytes = Concat(order.head, order.restores), .answers = AnswersTo(order), .logs_in = false};
-  if (Fault fault = link_.Ask(order.to, question, order.timeout_ms)) return fault;
-  order.restores.clear();
+  // They may be large, and are the link's from here on.
+  PeerLink::Question question{
+      .bytes = std::move(order.head), .answers = AnswersTo(order), .logs_in = false};
+  question.bytes += order.restores;
+  FreeMemory(order.restores);
+  if (Fault fault = link_.Ask(order.to, std::move(question), order.timeout_ms)) return fault;
   order_ = std::move(order);
   outcome_ = {};
   answers_ = 0;

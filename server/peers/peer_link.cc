@@ -5,6 +5,7 @@
 
 #include "protocol/request_writer.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 
 namespace sluice {
 namespace {
@@ -48,7 +49,7 @@ Fault PeerLink::Ask(const Address& address, Question question, int64_t timeout_m
 void PeerLink::Close() {
   on_.links.Close(*this);
   session_.reset();
-  question_ = {};
+  FreeMemory(question_);
   received_.clear();
   awaits_login_ = false;
   state_ = State::kClosed;

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "protocol/request_writer.h"
+#include "protocol/text/free_memory.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "server/core/log_clock.h"
@@ -101,7 +102,7 @@ void StreamSink::Drop(size_t size) {
     bytes_.erase(0, size);
     open_group_at_ = 0;
   } else if (bytes_.capacity() > kStreamBytesKept) {
-    bytes_ = {};
+    FreeMemory(bytes_);
   } else {
     bytes_.clear();
   }

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/free_memory.h"
+
 namespace sluice {
 
 class PendingBlocks {
@@ -44,7 +46,7 @@ class PendingBlocks {
 
   void Clear() {
     Take();
-    spare_ = {};
+    FreeMemory(spare_);
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/text/free_memory.h"
 #include "server/snapshots/pending_blocks.h"
 #include "server/snapshots/spool_file.h"
 
@@ -223,7 +224,7 @@ void SpoolReader::Consume(size_t bytes) {
   place_ += bytes;
   assert(place_ <= content_->total);
   if (place_ <= content_->blocks_end()) return content_->Passed();
-  if (InWindow().empty()) window_->bytes = {};
+  if (InWindow().empty()) FreeMemory(window_->bytes);
 }
 
 }  // namespace sluice

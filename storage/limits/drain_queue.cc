@@ -6,6 +6,8 @@
 #include <bit>
 #include <cassert>
 
+#include "protocol/text/free_memory.h"
+
 namespace sluice {
 
 // --- ScatteredDrains
@@ -69,7 +71,7 @@ uint64_t ScatteredDrains::DrainTo(int64_t now_ms) {
 
 void ScatteredDrains::DropPassed() {
   for (const int64_t tick : passed_) units_.erase(tick);
-  passed_ = {};
+  FreeMemory(passed_);
 }
 
 size_t ScatteredDrains::heap_bytes() const {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 #include "protocol/text/words.h"
 #include "storage/rdb/rdb_module.h"
 #include "storage/rdb/rdb_moment.h"
@@ -65,9 +66,9 @@ RdbFileReader::State RdbFileReader::Step() {
 void RdbFileKey::Clear() {
   constexpr size_t kKeptBytes = 1024;
   for (std::string* const text : {&name, &value.text}) {
-    if (text->capacity() > kKeptBytes) [[unlikely]]
-      *text = std::string();
     text->clear();
+    if (text->capacity() > kKeptBytes) [[unlikely]]
+      FreeMemory(*text);
   }
   value.value.reset();
   deadline = {};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "protocol/text/free_memory.h"
 #include "storage/keyspace/database.h"
 #include "storage/rdb/crc64.h"
 #include "storage/rdb/rdb_format.h"
@@ -84,7 +85,7 @@ void RdbFileWriter::Key(const Entry& entry) {
     buffer_.clear();
     Hand(value);
   }
-  if (value_.capacity() > kScratchKept) value_ = {};
+  if (value_.capacity() > kScratchKept) FreeMemory(value_);
 }
 
 // As Redis does: where the policy of eviction asks for it.

@@ -160,8 +160,8 @@ void RdbReader::StringInto(std::string& text) {
 void RdbReader::Decompress(std::string& text) {
   const uint64_t packed_bytes = Length();
   const uint64_t bytes = Length();
-  const bool is_possible =
-      bytes > 0 && bytes / kExpansionMax <= packed_bytes && bytes <= kRdbCompressedTextMax;
+  const bool is_possible = bytes > 0 && packed_bytes > 0 && bytes / kExpansionMax <= packed_bytes &&
+                           bytes <= kRdbCompressedTextMax;
   if (!is_possible || !Promised(packed_bytes)) return Fail();
   std::string whole;
   if (packed_bytes > bytes_.size()) Bytes(packed_bytes, whole);

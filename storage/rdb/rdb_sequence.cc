@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "protocol/text/free_memory.h"
 #include "storage/listpack/listpack.h"
 #include "storage/rdb/ziplist.h"
 
@@ -31,7 +32,7 @@ class TextBatch {
   std::span<const std::string> texts() const { return std::span(texts_).first(count_); }
   // The room of long ones goes with them.
   void Clear() {
-    if (bytes_ > kBytesMax) texts_ = {};
+    if (bytes_ > kBytesMax) FreeMemory(texts_);
     count_ = bytes_ = 0;
   }
 

@@ -11,7 +11,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import wire  # noqa: E402
-from smoke import MIB, Checked, client, info, run_tests, send_all, until  # noqa: E402
+from server import Server  # noqa: E402
+from smoke import MIB, Checked, Chosen, client, info, run_tests, send_all, until  # noqa: E402
 
 NEAR = 0.06  # of what the load has added
 CHARGED_NEAR = 0.2  # free room in tables is nobody's
@@ -260,6 +261,63 @@ def test_tracked_keys():
         send_all(peer, (["GET", f"user:{i:012}"] for i in range(KEYS)))
         return peer
     check(load, of_clients=True)
+
+
+# --- what was large for a moment goes back
+
+LARGE = 64 * MIB
+
+
+def goes_back(use, *options):
+    """Resident memory after `use` has had LARGE bytes on their way: they are gone, and so is every copy."""
+    with Checked(*options, grow=ROOM, tcp=True) as server:
+        asking = client(server)
+        before = server.rss_bytes()
+        use(server, asking)
+        asking.call("SCRIPT", "FLUSH")
+        until(lambda: asking.call("MEMORY", "PURGE")[0] == "+" and server.rss_bytes() - before < LARGE // 4,
+              "resident memory comes down")
+
+
+def write_large(asking):
+    assert asking.call("SET", "large", b"x" * LARGE) == ("+", b"OK")
+    assert asking.call("DEL", "large") == (":", b"1")
+
+
+def test_of_the_stream_nothing_stays():
+    def use(server, asking):
+        with Server(Chosen.program, ("--replicaof", f"127.0.0.1 {server.port}"), tcp=True) as replica:
+            following = client(replica)
+            until(lambda: info(following, "replication").get(b"master_link_status") == b"up", "its link is up")
+            write_large(asking)
+            assert asking.call("WAIT", "1", "10000") == (":", b"1")
+            until(lambda: int(info(asking, "memory")[b"used_memory"]) < LARGE // 4, "used_memory comes down")
+    goes_back(use, "--repl-diskless-sync-delay", "0")
+
+
+def test_of_a_script_nothing_stays():
+    def use(_, asking):
+        script = "redis.call('SET', KEYS[1], string.rep('x', ARGV[1])) redis.call('DEL', KEYS[1])"
+        assert asking.call("EVAL", script, "1", "large", str(LARGE))[0] == "$-1"
+    goes_back(use, "--appendonly", "yes")
+
+
+def test_of_migrate_nothing_stays():
+    def use(_, asking):
+        with Server(Chosen.program, (), tcp=True) as other:
+            assert asking.call("SET", "large", os.urandom(LARGE)) == ("+", b"OK")
+            assert asking.call("MIGRATE", "127.0.0.1", str(other.port), "large", "0", "10000") == ("+", b"OK")
+    goes_back(use)
+
+
+def test_of_a_request_of_a_million_nothing_stays():
+    with Checked(grow=ROOM) as server:
+        asking = client(server)
+        figures(asking)
+        _, before = figures(asking)
+        assert asking.call("EXISTS", *(["x"] * 1_000_000)) == (":", b"0")
+        _, after = figures(asking)
+        assert after - before < MIB, f"{after - before} bytes are still allocated"
 
 
 if __name__ == "__main__":

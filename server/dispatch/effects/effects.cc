@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "protocol/text/free_memory.h"
+
 namespace sluice {
 namespace {
 
@@ -108,7 +110,7 @@ void Effects::Outlet::TellHeld() {
     begin = end;
   }
   Tell({held.db, words, held.time, held.for_sluice});
-  if (held.bytes.capacity() > kHeldBytesKept) held = {};
+  if (held.bytes.capacity() > kHeldBytesKept) FreeMemory(held);
 }
 
 }  // namespace sluice

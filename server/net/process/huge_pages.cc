@@ -19,7 +19,8 @@ uint64_t MachineBytes() {
          static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Addresses alone, which no limit of memory counts. Null: there are not so many.
+// Addresses alone: of limits only that of addresses (ulimit -v) counts them. Null: there are not so
+// many.
 char* Reserve(size_t bytes) {
   void* const all = mmap(nullptr, bytes + kRegionBytes, PROT_NONE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -7,8 +7,9 @@
 // The allocator is given a region of addresses for it, and takes its memory there before it asks
 // the system. When the filling is over the wish is taken back, for otherwise the system goes on to
 // make large pages of small ones, and of what has come free between them; those that were made
-// stay. A region stays the allocator's, and serves the next time. Where the system has no such
-// pages, nothing is gained or lost.
+// stay. So also where the system makes such pages unasked (`always`): none are made in the region
+// from then on. A region stays the allocator's, and serves the next time. Where the system has no
+// such pages, nothing is gained or lost.
 //
 // How long loads take: tools/bench --only replica-load,load-rdb,load-rdb-large. Where
 // /sys/kernel/mm/transparent_hugepage/enabled is `never`, the same shows loads without.

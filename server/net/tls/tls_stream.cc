@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 #include "server/net/tls/openssl.h"
 #include "server/net/tls/tls_name.h"
 
@@ -108,7 +109,7 @@ bool TlsStream::Flush() {
     const ssize_t sent = SendNow(unsent_);
     if (sent < 0) return false;
     unsent_.erase(0, static_cast<size_t>(sent));
-    if (unsent_.empty()) unsent_ = std::string();  // gives its memory back
+    if (unsent_.empty()) FreeMemory(unsent_);
     return true;
   }
   if (gathered.empty()) return true;

@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "protocol/text/concat.h"
 #include "server/commit/grant_promise.h"
 #include "server/locks/lock_service.h"
 #include "tests/unit/server/locks/grants_fixture.h"
@@ -386,6 +389,27 @@ TEST_F(GrantsKeptTest, AClientThatGoesLeavesNoGrantBehind) {
   AcknowledgeAll(replica);
   EXPECT_THAT(Answer(again), HasSubstr(", :1, :0]"));
   EXPECT_EQ(Text("LOCK.RELEASE job bob"), ":0");
+}
+
+// However often it was asked for, it is taken back with the last one who waits for it.
+TEST_F(GrantsKeptTest, OfSeveralWhoAskAgainAnyMayGo) {
+  TestClient& replica = Sluice();
+  for (const auto& [first, second] : {std::pair{0, 1}, {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}}) {
+    SCOPED_TRACE(testing::Message() << first << ' ' << second);
+    const std::string request =
+        Concat("LOCK.ACQUIRE job bob LEASE 30000 ID ", first, second, " REPLICAS 1 900");
+    std::array<TestClient*, 3> clients{};
+    for (TestClient*& client : clients) {
+      client = &Connect();
+      EXPECT_EQ(Ask(*client, request), "");
+    }
+    clients[first]->Disconnect();
+    clients[second]->Disconnect();
+    EXPECT_THAT(Text("LOCK.INFO job"), EndsWith(", :1, :0]")) << "one that is left waits";
+    AcknowledgeAll(replica);
+    EXPECT_THAT(Answer(*clients[3 - first - second]), HasSubstr(", :1, :0]"));
+    EXPECT_EQ(Text("LOCK.RELEASE job bob"), ":0");
+  }
 }
 
 TEST_F(GrantsKeptTest, AServerThatIsMadeAReplicaAnswersNoGrant) {

@@ -274,6 +274,15 @@ TEST_F(StreamTest, OffsetsCountEveryByte) {
   EXPECT_EQ(stream_.end(), static_cast<int64_t>(bytes.size()));
 }
 
+TEST_F(StreamTest, WhatWasLargeIsNotKept) {
+  Of("SET k v");
+  const size_t before = stream_.memory();
+  Run({"SET", "k", std::string(8 << 20, 'v')});
+  EXPECT_GT(TakeBytes().size(), 8U << 20);
+  Of("SET k v");
+  EXPECT_LT(stream_.memory(), before + (4U << 20)) << "the backlog has 1 MB";
+}
+
 TEST_F(StreamTest, ClosedItCostsNothingAndKeepsItsEnd) {
   Line("SET k v");
   Take();

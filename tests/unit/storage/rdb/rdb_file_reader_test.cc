@@ -54,6 +54,16 @@ TEST(RdbFileReader, ReadsTheFrame) {
   EXPECT_TRUE(world.has_checksum);
 }
 
+TEST(RdbFileReader, RoomThatWasLargeIsNotKept) {
+  RdbFileKey key;
+  key.name.assign(100, 'n');
+  key.value.text.assign(1 << 20, 't');
+  key.Clear();
+  EXPECT_TRUE(key.name.empty() && key.value.text.empty());
+  EXPECT_GE(key.name.capacity(), 100U);
+  EXPECT_LE(key.value.text.capacity(), 1024U);
+}
+
 TEST(RdbFileReader, TellsWhereTheFileEnds) {
   RdbWorld world;
   const std::string file = File(kOneKey);
