@@ -9,9 +9,21 @@
 #include <utility>
 
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 #include "server/core/log_clock.h"
 
 namespace sluice {
+namespace {
+
+constexpr size_t kBytesKept = 256 * 1024;
+
+// Its room serves the next turns, but for that of a rare long one.
+void Empty(std::string& bytes) {
+  bytes.clear();
+  if (bytes.capacity() > kBytesKept) FreeMemory(bytes);
+}
+
+}  // namespace
 
 void CommitLog::Happen(FileEvent event, std::string_view fault) {
   const FileStep step = StepOf(state_, event);
@@ -74,7 +86,7 @@ bool CommitLog::WriteLeft() {
     Happen(FileEvent::kWriteFailed, std::strerror(fault));
     return false;
   }
-  pending_.clear();
+  Empty(pending_);
   written_ = appended_;
   Happen(FileEvent::kDone);
   return true;
@@ -210,7 +222,7 @@ void CommitLog::PolicyChanged() {
 void CommitLog::WriteHere() {
   if (const int fault = job_->file.Append(pending_))
     return Happen(FileEvent::kWriteFailed, std::strerror(fault));
-  pending_.clear();
+  Empty(pending_);
   written_ = appended_;
   on_.gate.Release();
 }
@@ -315,6 +327,7 @@ void CommitLog::JobEnded(bool in_place) {
     // Turns that this log has nothing of may have passed meanwhile.
     written_ = job.end.bytes == appended_.bytes ? appended_ : job.end;
   }
+  Empty(job_->bytes);
   if (job.sync) {
     ++syncs_;
     sync_place_.Ended(in_place, job.took_ns, on_.clock.clock().WorkNanos());

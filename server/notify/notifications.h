@@ -34,10 +34,11 @@ class Notifications {
 
  private:
   void Send(std::string_view event, int db, std::string_view key);
+  void Publish(std::string_view prefix, int db, std::string_view name, std::string_view message);
 
   const uint32_t& classes_;
   PubSub& pubsub_;
-  std::string channel_;  // kept for its memory
+  std::string channel_;  // kept for its memory, where that is little
 };
 
 }  // namespace sluice

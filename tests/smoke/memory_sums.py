@@ -310,6 +310,16 @@ def test_of_migrate_nothing_stays():
     goes_back(use)
 
 
+def test_of_events_nothing_stays():
+    def use(server, asking):
+        listening = client(server)
+        listening.call("SUBSCRIBE", "news")
+        name = b"n" * LARGE
+        assert asking.call("SET", name, "v") == ("+", b"OK")
+        assert asking.call("DEL", name) == (":", b"1")
+    goes_back(use, "--notify-keyspace-events", "KEA")
+
+
 def test_of_a_request_of_a_million_nothing_stays():
     with Checked(grow=ROOM) as server:
         asking = client(server)
