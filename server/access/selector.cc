@@ -59,7 +59,7 @@ std::string_view RuleFaultText(RuleFault fault) {
     case RuleFault::kArgumentOfSubcommand:
       return "Allowing first-arg of a subcommand is not supported";
     case RuleFault::kTooMany:
-      return "A user may have 4096 rules of one kind, not more";
+      return "A user may have 256 selectors, and 4096 rules of one kind, not more";
     case RuleFault::kNone:
       break;
   }

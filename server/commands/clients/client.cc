@@ -4,6 +4,7 @@
 // No subcommand writes a key, and nothing is logged: what concerns one connection ends with it.
 
 #include <algorithm>
+#include <cstdint>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
@@ -127,6 +128,8 @@ void StartPause(CommandCall& call) {
   const std::optional<int64_t> ms = ParseInt64(call.args[2]);
   if (!ms) return call.reply.Error("ERR timeout is not an integer or out of range");
   if (*ms < 0) return call.reply.Error("ERR timeout is negative");
+  // In Redis the end is a Unix time, and one that no int64 holds is in the past: nothing pauses.
+  if (*ms > INT64_MAX - call.now.unix_ms()) return call.reply.Ok();
   call.part<Pause>().Start(mode, std::min(*ms, kPauseMsMax));
   call.reply.Ok();
 }

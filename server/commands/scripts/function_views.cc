@@ -85,7 +85,8 @@ constexpr OptionRow<ListOptions> kFunctionViewsListOptions[] = {
 
 }  // namespace
 
-// O(libraries). The pattern is a glob over names of libraries; without it all are listed.
+// O(libraries). The pattern is a glob over names of libraries, in any case; without
+// it all are listed.
 //   FUNCTION LIST                    → []
 //   FUNCTION LIST LIBRARYNAME        → -ERR library name argument was not given
 //   FUNCTION LIST WITHCODE WITHCODE  → -ERR Unknown argument WITHCODE
@@ -99,7 +100,7 @@ void ListFunctions(CommandCall& call) {
   if (args.failed()) return call.reply.Error(args.error());
   const auto& [with_code, pattern] = options;
   // Made once, whatever the number of libraries.
-  const Glob glob(pattern.value_or(""));
+  const Glob glob(pattern.value_or(""), /*ignore_case=*/true);
   std::vector<const FunctionLibrary*> chosen;
   for (const auto& [name, library] : Libraries(call).all()) {
     if (!pattern || glob.Matches(name)) chosen.push_back(library.get());
