@@ -129,9 +129,11 @@ Change RaiseDense(std::string& text, const Place& place) {
   return Change::kDone;
 }
 
-// For thousands of sketches in one request: runs of zeros, which are half of them and nearly all
-// registers, are stepped over. It takes a quarter of the time of ForEachRun.
-bool MergeSparse(Registers& registers, std::string_view text) {
+// Visits (first register, behind the last, value) of the runs that are not zeros, which are half of
+// them and nearly no registers. It takes a quarter of the time of ForEachRun: for thousands of
+// sketches in one request. False when the runs don't come to all registers.
+template <typename Visit>
+bool ForEachValueRun(std::string_view text, const Visit& visit) {
   size_t first = 0;
   for (size_t at = kHeaderBytes; at < text.size(); ++at) {
     const auto byte = static_cast<uint8_t>(text[at]);
@@ -139,7 +141,8 @@ bool MergeSparse(Registers& registers, std::string_view text) {
       const auto value = static_cast<uint8_t>((byte >> 2 & 0x1f) + 1);
       const size_t end = first + (byte & 3u) + 1;
       if (end > kRegisters) return false;
-      for (; first < end; ++first) registers[first] = std::max(registers[first], value);
+      visit(first, end, value);
+      first = end;
     } else if ((byte & 0x40) == 0) {
       first += (byte & 0x3fu) + 1;
     } else {
@@ -149,6 +152,30 @@ bool MergeSparse(Registers& registers, std::string_view text) {
     if (first > kRegisters) return false;
   }
   return first == kRegisters;
+}
+
+bool MergeSparse(Registers& registers, std::string_view text) {
+  return ForEachValueRun(text, [&registers](size_t first, size_t end, uint8_t value) {
+    for (; first < end; ++first) registers[first] = std::max(registers[first], value);
+  });
+}
+
+// How many registers have each value.
+using ValueCounts = std::array<int, 64>;
+
+bool CountSparse(ValueCounts& with_value, std::string_view text) {
+  with_value[0] = kRegisters;
+  return ForEachValueRun(text, [&with_value](size_t first, size_t end, uint8_t value) {
+    const auto registers = static_cast<int>(end - first);
+    with_value[value] += registers;
+    with_value[0] -= registers;
+  });
+}
+
+ValueCounts CountDense(const Registers& registers) {
+  ValueCounts with_value{};
+  for (const uint8_t value : registers) ++with_value[value & 63];
+  return with_value;
 }
 
 // --- changing the sparse form
@@ -237,6 +264,19 @@ double Tau(double x) {
   return z / 3;
 }
 
+// Ertl's improved raw estimator: a harmonic mean, summed by how many registers have each value.
+uint64_t EstimateOf(const ValueCounts& with_value) {
+  constexpr double kAlpha = 0.721347520444481703680;
+  constexpr double kCount = kRegisters;
+  double z = kCount * Tau((kCount - with_value[kRankBits + 1]) / kCount);
+  for (int value = kRankBits; value >= 1; --value) {
+    z += with_value[value];
+    z *= 0.5;
+  }
+  z += kCount * Sigma(with_value[0] / kCount);
+  return static_cast<uint64_t>(std::llroundl(kAlpha * kCount * kCount / z));
+}
+
 // MurmurHash64A (Austin Appleby, public domain).
 uint64_t Murmur64(std::string_view bytes, uint64_t seed) {
   constexpr uint64_t kFactor = 0xc6a4a7935bd1e995;
@@ -315,19 +355,13 @@ bool MergeInto(Registers& registers, std::string_view text) {
   return true;
 }
 
-// Ertl's improved raw estimator: a harmonic mean, summed by how many registers have each value.
-uint64_t Estimate(const Registers& registers) {
-  constexpr double kAlpha = 0.721347520444481703680;
-  constexpr double kCount = kRegisters;
-  std::array<int, 64> with_value{};
-  for (const uint8_t value : registers) ++with_value[value & 63];
-  double z = kCount * Tau((kCount - with_value[kRankBits + 1]) / kCount);
-  for (int value = kRankBits; value >= 1; --value) {
-    z += with_value[value];
-    z *= 0.5;
-  }
-  z += kCount * Sigma(with_value[0] / kCount);
-  return static_cast<uint64_t>(std::llroundl(kAlpha * kCount * kCount / z));
+uint64_t Estimate(const Registers& registers) { return EstimateOf(CountDense(registers)); }
+
+std::optional<uint64_t> Count(std::string_view text) {
+  if (!IsSparse(text)) return Estimate(UnpackDense(text));
+  ValueCounts with_value{};
+  if (!CountSparse(with_value, text)) return std::nullopt;
+  return EstimateOf(with_value);
 }
 
 std::optional<uint64_t> CachedCount(std::string_view text) {

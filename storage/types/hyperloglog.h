@@ -58,6 +58,8 @@ bool MakeDense(std::string& text);  // false: it is corrupt, and unchanged
 // Raises `registers` to those of `text`; false: it is corrupt. O(16384) in either form.
 bool MergeInto(Registers& registers, std::string_view text);
 uint64_t Estimate(const Registers& registers);
+// The same of one sketch; null: it is corrupt. O(bytes) where it is sparse.
+std::optional<uint64_t> Count(std::string_view text);
 
 std::optional<uint64_t> CachedCount(std::string_view text);  // null: out of date
 void SetCachedCount(std::span<char> text, uint64_t count);

@@ -126,13 +126,12 @@ void CountOne(CommandCall& call) {
   if (const auto cached = hll::CachedCount(*text)) {
     return call.reply.Integer(static_cast<int64_t>(*cached));
   }
-  const auto registers = std::make_unique<hll::Registers>();
-  if (!hll::MergeInto(*registers, *text)) return call.reply.Error(kCorrupt);
-  const uint64_t count = hll::Estimate(*registers);
+  const std::optional<uint64_t> count = hll::Count(*text);
+  if (!count) return call.reply.Error(kCorrupt);
   TextEdit edit(call, key);
-  hll::SetCachedCount(edit.text().bytes(), count);
+  hll::SetCachedCount(edit.text().bytes(), *count);
   call.ChangedUnannounced(key.bytes);
-  call.reply.Integer(static_cast<int64_t>(count));
+  call.reply.Integer(static_cast<int64_t>(*count));
 }
 
 // Several keys count as their union, which no header holds: O(keys * 2^14). After `PFADD a 1 2 3`,

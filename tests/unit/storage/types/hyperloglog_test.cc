@@ -35,6 +35,7 @@ TEST(HyperLogLog, SparseAndDenseAgreeWithAModel) {
       auto registers = std::make_unique<hll::Registers>();
       ASSERT_TRUE(hll::MergeInto(*registers, *text));
       EXPECT_EQ(*registers, *model);
+      EXPECT_EQ(hll::Count(*text), hll::Estimate(*registers));
     }
     ASSERT_TRUE(hll::MakeDense(sparse));
     EXPECT_EQ(sparse.substr(hll::kHeaderBytes), dense.substr(hll::kHeaderBytes));
@@ -68,6 +69,7 @@ TEST(HyperLogLog, AnyBytesAreSafe) {
     ASSERT_TRUE(hll::IsOne(text));
     auto registers = std::make_unique<hll::Registers>();
     const bool sound = hll::MergeInto(*registers, text);
+    EXPECT_EQ(hll::Count(text).has_value(), sound);
     std::string copy = text;
     EXPECT_EQ(hll::MakeDense(copy), sound);
     hll::DescribeRuns(text);
