@@ -17,7 +17,10 @@ class Turn : public EngineFixture {
   std::span<char> RoomFor(TestClient& client) {
     return engine().RoomFor(*engine().Find(client.id()));
   }
-  void Filled(TestClient& client, size_t bytes) { Filled(client, bytes); }
+  void Filled(TestClient& client, size_t bytes) {
+    engine().ReceiveInPlace(*engine().Find(client.id()), bytes);
+    server().Settle();
+  }
 };
 
 std::string Pings(int count) {
