@@ -122,6 +122,7 @@ TEST_F(Turn, GivesRoomForTheRestOfALongRequest) {
   client.SendBytes("*2\r\n$4\r\nECHO\r\n$30000\r\nx");
   EXPECT_TRUE(RoomFor(client).empty()) << "a short one";
   client.SendBytes(std::string(29'999, 'x') + "\r\n*2\r\n$4\r\nECHO\r\n$50000\r\nx");
+  EXPECT_FALSE(RoomFor(client).empty()) << "a long one";
 }
 
 // A client that says much and sends little is believed as far as has come; one that sends costs few
