@@ -4,7 +4,6 @@
 // No subcommand writes a key, and nothing is logged: what concerns one connection ends with it.
 
 #include <algorithm>
-#include <cstdint>
 
 #include "protocol/text/concat.h"
 #include "protocol/text/number_text.h"
@@ -129,7 +128,8 @@ void StartPause(CommandCall& call) {
   if (!ms) return call.reply.Error("ERR timeout is not an integer or out of range");
   if (*ms < 0) return call.reply.Error("ERR timeout is negative");
   // In Redis the end is a Unix time, and one that no int64 holds is in the past: nothing pauses.
-  if (*ms > INT64_MAX - call.now.unix_ms()) return call.reply.Ok();
+  int64_t end_ms;
+  if (__builtin_add_overflow(*ms, call.now.unix_ms(), &end_ms)) return call.reply.Ok();
   call.part<Pause>().Start(mode, std::min(*ms, kPauseMsMax));
   call.reply.Ok();
 }

@@ -279,8 +279,8 @@ TEST_F(StreamTest, WhatWasLargeIsNotKept) {
   const size_t before = stream_.memory();
   Run({"SET", "k", std::string(8 << 20, 'v')});
   EXPECT_GT(TakeBytes().size(), 8U << 20);
-  Of("SET k v");
-  EXPECT_LT(stream_.memory(), before + (4U << 20)) << "the backlog has 1 MB";
+  for (int turn = 0; turn < 20; ++turn) Of("SET k v");  // the backlog goes down to 1 MB
+  EXPECT_LT(stream_.memory(), before + (2U << 20));
 }
 
 TEST_F(StreamTest, ClosedItCostsNothingAndKeepsItsEnd) {
