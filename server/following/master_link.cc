@@ -72,6 +72,7 @@ void MasterLink::LinkOpened(Session& session) {
   session.replays = true;
   state_ = LinkState::kHandshake;
   since_ms_ = now_ms();
+  heard_bytes_ = session.bytes_in;
   MakeId();
   handshake_.emplace(Introduce(),
                      [this](LogLevel level, std::string_view line) { Log(level, line); });

@@ -48,8 +48,10 @@ void ReadyClients::Read(size_t depth) {
     }
     const Engine& engine = connection.space->engine();
     Session* const session = engine.Find(connection.session);
-    if (!session) [[unlikely]]
+    if (!session) [[unlikely]] {
+      connection.ready = false;
       continue;
+    }
     if (used + kReadBytes > kTurnBytes || (depth > 0 && !engine.MayTouch(connection.session)) ||
         session->has_backlog()) {
       if (engine.IsStalled(connection.session)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """What Sluice accounts for is what the allocator has handed out: used_memory beside allocator_allocated, over
-loads of one kind each, and over all that MEMORY STATS names.
+loads of one kind each, and over all that MEMORY STATS names. And what was large for a moment is allocated no more.
 
   memory_sums.py [--server program] [name ...]     names: those of the functions test_*
 """

@@ -30,6 +30,15 @@ TEST_F(SilentMasters, OneThatDoesNotAnswerIsGivenUp) {
   EXPECT_TRUE(is_opening()) << "and asked again";
 }
 
+TEST_F(SilentMasters, OneThatDoesNotAnswerAgainIsGivenUp) {
+  FollowRedis();
+  link().Disconnect();
+  Open();
+  AdvanceTime(12'000);
+  EXPECT_TRUE(link().closed());
+  EXPECT_TRUE(HasLogged("Timeout connecting to the MASTER..."));
+}
+
 TEST_F(SilentMasters, OneWhoseImageDoesNotComeIsGivenUp) {
   EXPECT_EQ(Ask("REPLICAOF master 6379"), "+OK");
   Open();
@@ -209,6 +218,27 @@ TEST_F(SilentMasters, ALateScriptIsNotEndedAndTheMasterIsKeptAwake) {
   EXPECT_THAT(Heard(), HasSubstr("\\n / \\n / \\n"));
   server().Settle();
   EXPECT_EQ(Ask("GET k"), "\"behind\"");
+}
+
+TEST_F(SilentMasters, AnAnswerThatCameDuringALateScriptIsNoSilence) {
+  EXPECT_EQ(Ask("REPLICAOF master 6379"), "+OK");
+  Open();
+  EXPECT_EQ(Heard(), "PING");
+  Ask("CONFIG SET busy-reply-threshold 1");
+  bool has_said = false;
+  server().OnPoll([&] {
+    if (!std::exchange(has_said, true)) link().Arrive("+PONG\r\n");
+    server().clock().AdvanceMicros(20'000'000);
+    server().Turn();
+  });
+  server().set_tick_step(6'000'000);
+  EXPECT_EQ(Ask("EVAL \"for i = 1, 3000000 do local x = i end return 1\" 0"), ":1");
+  server().set_tick_step(0);
+  server().OnPoll({});
+  EXPECT_TRUE(has_said);
+  server().Settle();
+  EXPECT_FALSE(link().closed());
+  EXPECT_THAT(Heard(), StartsWith("REPLCONF "));
 }
 
 }  // namespace
