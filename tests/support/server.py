@@ -18,6 +18,7 @@ REDIS = pathlib.Path("/usr/bin/redis-server")
 
 START_SECONDS = 300 if "SLUICE_EMULATED" in os.environ else 30
 LOWEST_PORT = 10000
+CLAIMS = []  # the sockets whose names keep ports that free_port() gave out from other callers
 PR_SET_PDEATHSIG = 1
 
 
@@ -28,7 +29,8 @@ def first_seed():
 
 def free_port():
     """A port below those that the system gives to outgoing connections: one of these, a follower that tries its master
-    again for example, would take it before the server that it is for listens."""
+    again for example, would take it before the server that it is for listens. It is this process's until it ends: a
+    test takes many before their servers listen, and other tests run beside it."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as numbers:
         outgoing = int(numbers.read().split()[0])
     above = outgoing if outgoing > LOWEST_PORT + 1000 else 65536
@@ -36,6 +38,9 @@ def free_port():
         port = random.SystemRandom().randrange(LOWEST_PORT, above)  # whatever a test's seed is
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("", port))
+            claim = socket.socket(socket.AF_UNIX)
+            claim.bind(f"\0sluice-test-port-{port}")  # a name that the kernel forgets with the process
+            CLAIMS.append(claim)
             return port
 
 
