@@ -11,6 +11,7 @@
 #include "protocol/null_sink.h"
 #include "protocol/request_parser.h"
 #include "protocol/text/concat.h"
+#include "protocol/text/free_memory.h"
 #include "protocol/text/letters.h"
 #include "protocol/text/number_text.h"
 #include "protocol/text/words.h"
@@ -216,8 +217,7 @@ StreamPlayer::Outcome StreamPlayer::PlayExec(Session& session, std::string_view 
   session.db = reading_.db;
   if (!is_played) return Outcome::kFault;
   tells_.whole(unit);
-  if (unit.capacity() > kUnitBytesKept) return Outcome::kPlayed;
-  unit.clear();
+  ClearKeeping(unit, kUnitBytesKept);
   unit_ = std::move(unit);
   return Outcome::kPlayed;
 }
@@ -355,8 +355,7 @@ void StreamPlayer::Pass(std::string_view bytes) {
   unit_.append(bytes);
   if (!is_whole) return;
   tells_.whole(unit_);
-  unit_.clear();
-  if (unit_.capacity() > kUnitBytesKept) unit_.shrink_to_fit();
+  ClearKeeping(unit_, kUnitBytesKept);
 }
 
 StreamPlayer::Outcome StreamPlayer::Fail(std::string fault) {

@@ -17,12 +17,6 @@ namespace {
 
 constexpr size_t kBytesKept = 256 * 1024;
 
-// Its room serves the next turns, but for that of a rare long one.
-void Empty(std::string& bytes) {
-  bytes.clear();
-  if (bytes.capacity() > kBytesKept) FreeMemory(bytes);
-}
-
 }  // namespace
 
 void CommitLog::Happen(FileEvent event, std::string_view fault) {
@@ -86,7 +80,7 @@ bool CommitLog::WriteLeft() {
     Happen(FileEvent::kWriteFailed, std::strerror(fault));
     return false;
   }
-  Empty(pending_);
+  ClearKeeping(pending_, kBytesKept);
   written_ = appended_;
   Happen(FileEvent::kDone);
   return true;
@@ -222,7 +216,7 @@ void CommitLog::PolicyChanged() {
 void CommitLog::WriteHere() {
   if (const int fault = job_->file.Append(pending_))
     return Happen(FileEvent::kWriteFailed, std::strerror(fault));
-  Empty(pending_);
+  ClearKeeping(pending_, kBytesKept);
   written_ = appended_;
   on_.gate.Release();
 }
@@ -327,7 +321,7 @@ void CommitLog::JobEnded(bool in_place) {
     // Turns that this log has nothing of may have passed meanwhile.
     written_ = job.end.bytes == appended_.bytes ? appended_ : job.end;
   }
-  Empty(job_->bytes);
+  ClearKeeping(job_->bytes, kBytesKept);  // a long turn's block goes
   if (job.sync) {
     ++syncs_;
     sync_place_.Ended(in_place, job.took_ns, on_.clock.clock().WorkNanos());

@@ -14,10 +14,9 @@ constexpr size_t kChannelBytesKept = 4096;
 
 void Notifications::Publish(std::string_view prefix, int db, std::string_view name,
                             std::string_view message) {
-  channel_.clear();
   ConcatTo(channel_, prefix, db, "__:", name);
   pubsub_.Publish(channel_, message);
-  if (channel_.capacity() > kChannelBytesKept) FreeMemory(channel_);  // of a very long key
+  ClearKeeping(channel_, kChannelBytesKept);  // a key may be very long
 }
 
 // Both channels get each event if both classes are wanted, the keyspace first, as in Redis. Without

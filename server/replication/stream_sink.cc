@@ -101,10 +101,8 @@ void StreamSink::Drop(size_t size) {
   if (open_group_at_ != kNoGroup) {
     bytes_.erase(0, size);
     open_group_at_ = 0;
-  } else if (bytes_.capacity() > kStreamBytesKept) {
-    FreeMemory(bytes_);
   } else {
-    bytes_.clear();
+    ClearKeeping(bytes_, kStreamBytesKept);
   }
 }
 

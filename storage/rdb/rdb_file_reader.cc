@@ -65,11 +65,8 @@ RdbFileReader::State RdbFileReader::Step() {
 
 void RdbFileKey::Clear() {
   constexpr size_t kKeptBytes = 1024;
-  for (std::string* const text : {&name, &value.text}) {
-    text->clear();
-    if (text->capacity() > kKeptBytes) [[unlikely]]
-      FreeMemory(*text);
-  }
+  ClearKeeping(name, kKeptBytes);
+  ClearKeeping(value.text, kKeptBytes);
   value.value.reset();
   deadline = {};
   idle_s.reset();

@@ -71,7 +71,6 @@ void RdbFileWriter::WriteDeadline(const Deadline& deadline) {
 
 void RdbFileWriter::Key(const Entry& entry) {
   if (!ok_) return;
-  value_.clear();
   WriteRdbFileValue(entry, context_, value_);
   WriteDeadline(entry.deadline());
   WriteUse(entry);
@@ -85,7 +84,7 @@ void RdbFileWriter::Key(const Entry& entry) {
     buffer_.clear();
     Hand(value);
   }
-  if (value_.capacity() > kScratchKept) FreeMemory(value_);
+  ClearKeeping(value_, kScratchKept);
 }
 
 // As Redis does: where the policy of eviction asks for it.

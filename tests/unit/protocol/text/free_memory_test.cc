@@ -1,4 +1,5 @@
-// FreeMemory gives back what assigning an empty text or vector keeps.
+// FreeMemory gives back what assigning an empty text or vector keeps; ClearKeeping gives back what
+// is large.
 #include "protocol/text/free_memory.h"
 
 #include <gtest/gtest.h>
@@ -33,6 +34,19 @@ TEST(FreeMemory, OfAllThatAnObjectHas) {
   FreeMemory(held);
   EXPECT_EQ(held.db, 7);
   EXPECT_LT(held.bytes.capacity() + held.texts[1].capacity(), 100U);
+}
+
+TEST(ClearKeeping, KeepsABlockThatIsSmallEnough) {
+  for (const size_t kept_max : {kMany - 1, 2 * kMany}) {
+    std::string text(kMany, 'x');
+    ClearKeeping(text, kept_max);
+    EXPECT_TRUE(text.empty());
+    EXPECT_EQ(text.capacity() >= kMany, kept_max > kMany);
+    std::vector<char> letters(kMany);
+    ClearKeeping(letters, kept_max);
+    EXPECT_TRUE(letters.empty());
+    EXPECT_EQ(letters.capacity(), kept_max > kMany ? kMany : 0U);
+  }
 }
 
 }  // namespace
