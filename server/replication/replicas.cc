@@ -274,7 +274,7 @@ void Replicas::EverySecond() {
   }
   ForEach([&](Session& session, Replica& replica) {
     KeepAwake(session, replica);
-    if (!IsOverdue(replica)) return;
+    if (!IsOverdue(session, replica)) return;
     Log(LogLevel::kWarning, Concat("Disconnecting timedout replica (",
                                    replica.phase == ReplicaPhase::kOnline ? "streaming" : "full",
                                    " sync): ", AddressOf(session)));
@@ -292,15 +292,16 @@ void Replicas::KeepAwake(Session& session, const Replica& replica) {
   if (waits && session.output.empty()) Say(session, "\n");
 }
 
-bool Replicas::IsOverdue(const Replica& replica) const {
+bool Replicas::IsOverdue(const Session& session, const Replica& replica) const {
   if (replica.is_silent) return false;
   const int64_t timeout_ms = on_.config.settings().repl_timeout * kSecondMs;
   const int64_t now_ms = on_.clock.now().ms();
   const bool has_all = replica.phase == ReplicaPhase::kOnline ||
                        replica.phase == ReplicaPhase::kAwaitsAck;  // which it loads
   if (has_all) return now_ms - std::max(replica.acked_ms, replica.since_ms) > timeout_ms;
+  // One that has taken all there was waits for this server.
   return replica.phase == ReplicaPhase::kTakesImage && replica.is_begun &&
-         now_ms - replica.since_ms > timeout_ms;
+         !session.output.empty() && now_ms - replica.since_ms > timeout_ms;
 }
 
 size_t Replicas::good() const {

@@ -255,7 +255,7 @@ class Replicas final : public FollowerTurns {
   void CheckBacklog(Session& session, const Replica& replica);
 
   // --- seconds
-  bool IsOverdue(const Replica& replica) const;
+  bool IsOverdue(const Session& session, const Replica& replica) const;
   void KeepAwake(Session& session, const Replica& replica);
   void ForgetWhatAllHave();
   template <typename Visit>

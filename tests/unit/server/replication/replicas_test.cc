@@ -275,6 +275,38 @@ TEST_F(ReplicasTest, OneThatSaysNothingIsClosed) {
   EXPECT_EQ(Field("connected_slaves"), "0");
 }
 
+// Its image is kept back by this server's own disk.
+TEST_F(ReplicasTest, OneThatWaitsForItsImageIsNotClosed) {
+  Set("repl-timeout", "20");
+  Set("snapshot-memory-max", "1mb");
+  Set("rdbcompression", "no");
+  for (int i = 0; i < 300; ++i) Run({"SET", "k" + std::to_string(i), std::string(10'000, 'x')});
+  TestClient& replica = NewReplica();
+  replica.set_reading(false);  // so that more waits for it than may be in memory
+  Sync(replica);
+  server().set_aside_waits(true);
+  replica.set_reading(true);
+  const size_t taken = Sent(replica).size();
+  EXPECT_LT(taken, 3'000'000u);
+  AdvanceTime(60'000);
+  EXPECT_FALSE(replica.closed());
+  while (server().RunBackgroundNow()) server().Settle();
+  EXPECT_GT(taken + Sent(replica).size(), 3'000'000u);
+}
+
+TEST_F(ReplicasTest, OneThatDoesNotReadItsImageIsClosed) {
+  Set("repl-timeout", "20");
+  Set("rdbcompression", "no");
+  for (int i = 0; i < 300; ++i) Run({"SET", "k" + std::to_string(i), std::string(10'000, 'x')});
+  TestClient& replica = NewReplica();
+  replica.set_reading(false);
+  Sync(replica);
+  AdvanceTime(18'000);
+  EXPECT_FALSE(replica.closed());
+  AdvanceTime(4'000);
+  EXPECT_TRUE(replica.closed());
+}
+
 // As one does that loads what it was sent, or runs a script that takes long.
 TEST_F(ReplicasTest, ALineWithoutWordsSaysThatOneIsThere) {
   Set("repl-timeout", "20");
