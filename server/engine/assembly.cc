@@ -103,7 +103,8 @@ Assembly::Assembly(Config& configuration, Clock& machine_clock, Host& its_host,
 void Assembly::Introduce() {
   clients.set_closing_listener(blocked_clients);
   clients.set_keeper([this](const Session& session) { return locks.HoldsBySession(session); });
-  KeyListener* const listeners[] = {&watches, &waiters, &limit_waiters, &locks, &tracking};
+  KeyListener* const listeners[] = {&watches, &waiters,  &limit_waiters,
+                                    &locks,   &tracking, &own_deadlines};
   for (KeyListener* const listener : listeners) key_listeners.Add(*listener);
 }
 

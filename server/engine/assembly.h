@@ -52,6 +52,7 @@
 #include "server/following/following.h"
 #include "server/following/full_sync_loader.h"
 #include "server/following/master_time.h"
+#include "server/following/own_deadlines.h"
 #include "server/limits/limit_service.h"
 #include "server/limits/limit_waiters.h"
 #include "server/limits/request_ids.h"
@@ -183,6 +184,9 @@ struct Assembly final : KeyspaceObserver, private OptionFollower {
   Failover failover{{host, clock, pause, replicas, following}};
   GracefulEnd graceful_end{ForGracefulEnd()};
   PromotionWatch promotion_watch{{host, clock, replicas, snapshots}};
+  OwnDeadlines own_deadlines{
+      {keyspace, clock, timers, config.settings(), follow_state, current_client, standstill, flags},
+      hash_keys};
   std::unique_ptr<TimeControl> time_control;  // of a test double, both
   std::unique_ptr<RequestWatch> request_watch;
 

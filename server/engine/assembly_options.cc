@@ -66,6 +66,7 @@ std::span<const Assembly::FollowedOptions> Assembly::AllFollowed() {
        [](Assembly& all) {
          all.locks.wait_statistics().SetPrefixes(all.settings().metrics_prefixes);
        }},
+      {{"replica-read-only"}, [](Assembly& all) { all.own_deadlines.Changed(); }},
       {{"min-replicas-to-write", "min-replicas-max-lag"},
        [](Assembly& all) { all.replicas.NoteGood(); }},
       {{"lock-min-replicas", "replicas-required"},

@@ -328,6 +328,7 @@ void Assembly::AddParts() {
   parts.Add(follow_state);
   parts.Add(failover);
   parts.Add(following);
+  parts.Add(own_deadlines);
   parts.Add(graceful_end);
   parts.Add(grant_promise);
   parts.Add(host);

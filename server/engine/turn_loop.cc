@@ -436,6 +436,7 @@ void TurnLoop::EndTurn(int64_t begin) {
     on_.tracking.Broadcast();
   } while (on_.clients.any_to_send());  // the locks of those that were closed may be others' now
   NumberTurn();
+  on_.own_deadlines.EndTurn();
   on_.snapshots.EndTurn();
   on_.graceful_end.EndTurn();
   assert(on_.AuditFlags().empty());

@@ -47,7 +47,8 @@ void WriteSyncTimes(From from, MetricText& text) {
 constexpr Figure kPersistenceFigures[] = {
     {"loading", "", "1 while data are loaded", Of<&LogState::loading>,
      Gauge("redis_loading_dump_file", "1 while data are loaded.")},
-    {"async_loading", "", "0, kept for monitors: it follows no master", Zero},
+    {"async_loading", "", "0, kept for monitors: no full sync is loaded beside the data of before",
+     Zero},
     {"current_cow_peak", "", "0, kept for monitors: it never forks", Zero},
     {"current_cow_size", "", "0, kept for monitors: it never forks", Zero},
     {"current_cow_size_age", "", "0, kept for monitors: it never forks", Zero},

@@ -7,6 +7,7 @@
 #include "server/engine/defragmenter.h"
 #include "server/engine/script_engine.h"
 #include "server/figures/sections.h"
+#include "server/following/own_deadlines.h"
 #include "server/notify/pubsub.h"
 #include "server/notify/tracking.h"
 #include "server/observe/slow_log.h"
@@ -119,7 +120,8 @@ constexpr Figure kStatisticsFigures[] = {
     {"latest_fork_usec", "", "0, kept for monitors: it never forks", Zero},
     {"total_forks", "", "0, kept for monitors: it never forks", Zero},
     {"migrate_cached_sockets", "", "0, kept for monitors: MIGRATE keeps no connection", Zero},
-    {"slave_expires_tracked_keys", "", "0, kept for monitors: it follows no master", Zero},
+    {"slave_expires_tracked_keys", "",
+     "keys with a deadline that clients of a writable replica wrote", Of<&OwnDeadlines::count>},
     {"active_defrag_hits", "", "blocks that were moved off sparse pages of memory",
      Moved<&EntryMover::Counts::blocks>},
     {"active_defrag_misses", "", "0, kept for monitors: what is moved is known before", Zero},

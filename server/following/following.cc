@@ -75,6 +75,7 @@ void Following::HandOverTo(std::string host, int64_t port) {
 void Following::Begin() {
   on_.state.is_on = true;
   on_.flags.Raise(SlowPathFlags::kFollowing);
+  on_.flags.Raise(SlowPathFlags::kKeys);  // OwnDeadlines may listen from now on
   if (!IsPlanted(PlantedFault::kReplicaEndsKeys))
     on_.standstill.Begin(Standstill::kFollowing, on_.clock.now());
   on_.replicas.BeginRelaying();

@@ -240,7 +240,10 @@ class Database {
   // Frees it at once, or leaves it to the reclaimer if it is large. False when missing or expired;
   // one that only looks missing (set_expiry_allowed) goes, too.
   bool Delete(HashedKey key, const Now& now);
-  // The same of an entry that is known. Requires: held, and no image waits for it.
+  // Removes one that is past its deadline, and tells it as any such, though none goes by itself now
+  // (set_expiry_allowed). False: there is none, or it has to stay for now.
+  bool RemoveOverdue(HashedKey key, const Now& now);
+  // As Delete, of an entry that is known. Requires: held, and no image waits for it.
   void DeleteFound(const Entry& entry, uint64_t hash);
 
   // The clock of OBJECT IDLETIME, in seconds, of which an entry keeps 24 bits.

@@ -250,6 +250,15 @@ void Database::RemoveExpired(Entry& entry, uint64_t hash, const Now& now) {
   Remove(entry, hash);
 }
 
+bool Database::RemoveOverdue(HashedKey key, const Now& now) {
+  Entry* const entry = table_.Find(key);
+  if (entry == nullptr || !entry->Expired(now) || !state_.active_expiry) return false;
+  if (state_.image.MustWait(*entry)) return false;
+  state_.now = now;
+  RemoveExpired(*entry, key.hash, now);
+  return true;
+}
+
 // The timer, what lies outside, the block: in this order, as the first two are found through the
 // third.
 void Database::Destroy(KeyspaceState& state, Entry& entry) {
