@@ -112,7 +112,7 @@ void ReadLong(lua_State* L, Input& in, uint8_t format) {
     case 0xce:
       return ReadInteger<uint32_t>(L, in);
     case 0xcf:
-      return ReadInteger<uint64_t>(L, in);
+      return ReadInteger<int64_t>(L, in);  // as there, where a Lua integer has a sign
     case 0xd0:
       return ReadInteger<int8_t>(L, in);
     case 0xd1:

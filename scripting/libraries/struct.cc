@@ -117,7 +117,7 @@ uint64_t ToInteger(lua_Number number) {
   // A number that does not fit a C integer becomes what the conversion gives on x86-64.
   if (number < 0) return static_cast<uint64_t>(Truncated<int64_t>(number));
   if (number < 0x1p64) return static_cast<uint64_t>(number);
-  return 0;
+  return number != number ? uint64_t{1} << 63 : 0;
 }
 
 // The lowest bytes of the number; what does not fit is cut off, as in C.
@@ -226,10 +226,9 @@ int Pack(lua_State* L) {
 // The number is a result that Unpack has pushed, and is no result any more.
 size_t TakeSize(lua_State* L, int results, size_t size) {
   if (results == 0 || !lua_isnumber(L, -1)) luaL_error(L, "format 'c0' needs a previous size");
-  const lua_Number wanted = lua_tonumber(L, -1);
+  const uint64_t wanted = ToInteger(lua_tonumber(L, -1));
   lua_pop(L, 1);
-  return wanted >= 0 && wanted <= static_cast<lua_Number>(size) ? static_cast<size_t>(wanted)
-                                                                : size + 1;
+  return wanted <= size ? static_cast<size_t>(wanted) : size + 1;
 }
 
 // Pushes a text that ends with a zero byte; how many bytes it takes with that.
@@ -246,9 +245,10 @@ int Unpack(lua_State* L) {
   const char* format = luaL_checkstring(L, 1);
   size_t size = 0;
   const char* data = luaL_checklstring(L, 2, &size);
-  const lua_Integer offset = luaL_optinteger(L, 3, 1);
+  // One below zero is far behind the text, as there.
+  const auto offset = static_cast<size_t>(luaL_optinteger(L, 3, 1));
   luaL_argcheck(L, offset > 0, 3, "offset must be 1 or greater");
-  size_t position = static_cast<size_t>(offset) - 1;
+  size_t position = offset - 1;
   Layout layout;
   int results = 0;
   while (*format != '\0') {

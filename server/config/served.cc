@@ -177,6 +177,9 @@ constexpr Option kServedOptions[] = {
            "ms until the answer to a wrong password, while others are served; 0: at once"),
     Served("enable-debug-command", &S::enable_debug_command, OneOf(kWhoMay), "who may DEBUG")
         .Immutable(),
+    Served("enable-module-command", &S::enable_module_command, OneOf(kWhoMay),
+           "who may try MODULE LOAD, which fails: no module can be loaded")
+        .Immutable(),
     Served("scripting-enabled", &S::scripting_enabled, kYesNo,
            "whether there are EVAL, FCALL, SCRIPT and FUNCTION")
         .Immutable(),

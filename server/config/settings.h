@@ -89,9 +89,10 @@ struct Settings {
   std::string aclfile;      // "": users are in the configuration
   std::string acl_pubsub_default = "resetchannels";  // resetchannels | allchannels
   int64_t acllog_max_len = 128;
-  int64_t login_timeout = 60;               // seconds; 0: for ever
-  int64_t failed_login_delay = 0;           // ms
-  std::string enable_debug_command = "no";  // no | local | yes
+  int64_t login_timeout = 60;                // seconds; 0: for ever
+  int64_t failed_login_delay = 0;            // ms
+  std::string enable_debug_command = "no";   // no | local | yes
+  std::string enable_module_command = "no";  // the same
   bool scripting_enabled = true;
   std::string enable_protected_configs = "no";  // the same
   // small collections: up to here they are kept, and shown, in their compact form

@@ -71,7 +71,6 @@ constexpr Option kUnserved[] = {
 
     // --- security
     Refused("tls-cluster", "no", kYesNo, kNoBus),
-    NoEffect("enable-module-command", "no", OneOf(kWhoMay), kNoModules).Immutable(),
     Refused("lua-enable-deprecated-api", "no", kYesNo, kNoOldLua).Immutable().Hidden(),
 
     // --- tuning

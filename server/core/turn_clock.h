@@ -1,5 +1,6 @@
 // TurnClock: the time of a turn. It stands still while a turn's commands run, but for what asks for
-// a new sample (DEBUG SLEEP and other long work); and the cheap tick by which commands are timed.
+// a new sample (DEBUG SLEEP and other long work) or for the present beside it (TIME, and what
+// scripts count from); and the cheap tick by which commands are timed.
 //
 // A session's commands may run at another moment than the turn's: those of a log are played before
 // all that they tell of. The next command of the same turn sees the present again. So now() is a
@@ -25,6 +26,7 @@ class TurnClock {
     if (held_) return false;
     const int64_t offset_ms = now_.unix_offset_ms;
     now_ = clock_.Sample();
+    sampled_tick_ = tick_;
     return now_.unix_offset_ms != offset_ms;
   }
   // While it lives time stands still at a moment that its owner names; behind it, time is as it was
@@ -70,6 +72,14 @@ class TurnClock {
     const Now now_;
     const bool held_;
   };
+  // The moment itself, for what goes on while now() stands still; a held time stays as it is.
+  Now Present() const { return held_ ? now_ : clock_.Sample(); }
+  // As that, but up to a millisecond old: a sample costs more than a tick.
+  Now RecentPresent() const {
+    if (clock_.TickNanos() - sampled_tick_ < kRecentNanos) [[likely]]
+      return now_;
+    return Present();
+  }
   // The tick at which the command before ended, and a new reading of it.
   int64_t tick() const { return tick_; }
   int64_t Tick() { return tick_ = clock_.TickNanos(); }
@@ -77,9 +87,12 @@ class TurnClock {
   Clock& clock() const { return clock_; }
 
  private:
+  static constexpr int64_t kRecentNanos = 1'000'000;
+
   Clock& clock_;
   Now now_;
   int64_t tick_ = 0;
+  int64_t sampled_tick_ = 0;  // no later than the sample
   bool held_ = false;
 };
 

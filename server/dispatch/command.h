@@ -23,6 +23,7 @@
 #include "server/clients/session.h"
 #include "server/config/settings.h"
 #include "server/core/parts.h"
+#include "server/core/turn_clock.h"
 #include "server/dispatch/constant_text.h"
 #include "server/dispatch/effects/effects.h"
 #include "server/notify/notifications.h"
@@ -71,7 +72,7 @@ enum CommandFlag : uint32_t {
   kMayReplicate = 1u << 15,
   // A request without a key is in order, so GETKEYS has an empty answer for it.
   kNoMandatoryKeys = 1u << 16,
-  kProtected = 1u << 17,  // DEBUG: needs enable-debug-command; MODULE: never allowed
+  kProtected = 1u << 17,  // DEBUG, MODULE LOAD: need enable-debug-command, enable-module-command
   kNoAsyncLoading = 1u << 18,
   kNoMulti = 1u << 19,      // refused inside MULTI
   kAllowBusy = 1u << 20,    // runs while a script is past its time
@@ -313,6 +314,15 @@ struct CommandCall : Request {
   template <typename Part>
   Part& part() const {
     return parts.Get<Part>();
+  }
+
+  // The moment that a time to live is counted from: `now`, or in a script, which may run for long,
+  // the present. A script that waits by PTTL comes to its end, and a key has all the time that it
+  // is given there. Whether one is over goes by `now`, as in Redis 7.0.
+  Now Present() const {
+    if (!(client.conditions & kInScript)) [[likely]]
+      return now;
+    return part<TurnClock>().RecentPresent();
   }
 
   // args[index] as a key, hashed at most once.

@@ -22,14 +22,15 @@ std::string NotAllowed(std::string_view upper, std::string_view lower) {
 
 }  // namespace
 
-// DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise; MODULE
-// is always off.
+// DEBUG can stop a server or crash it, so it is off unless the configuration says otherwise, and so
+// is MODULE LOAD.
 std::string Gates::Protected(const Session& session, const Request& request) const {
   if (!(request.command.spec->flags & kProtected)) return {};
-  if (!IsSameInAnyCase("debug", request.args[0])) return NotAllowed("MODULE", "module");
-  const std::string& rule = settings_.enable_debug_command;
+  const bool is_debug = IsSameInAnyCase("debug", request.args[0]);
+  const std::string& rule =
+      is_debug ? settings_.enable_debug_command : settings_.enable_module_command;
   if (rule == "yes" || (rule == "local" && session.peer.loopback)) return {};
-  return NotAllowed("DEBUG", "debug");
+  return is_debug ? NotAllowed("DEBUG", "debug") : NotAllowed("MODULE", "module");
 }
 
 // Only AUTH, HELLO, QUIT and RESET come through.

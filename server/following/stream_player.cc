@@ -311,6 +311,7 @@ bool StreamPlayer::Waits(Session& session, const Request& request) {
 void StreamPlayer::Run(Session& session, const Request& request, bool is_relative) {
   FirstErrorSink sink;
   session.replays_relative = is_relative;
+  session.last_command = &request.command.full_name;
   {
     const TurnClock::Hold hold = on_.clock.HoldAt(Moment());
     on_.dispatcher.Run(session, request, sink);

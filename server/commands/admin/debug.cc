@@ -14,6 +14,7 @@
 #include "server/commands/admin/data_digest.h"
 #include "server/commands/admin/debug_data.h"
 #include "server/commands/families.h"
+#include "server/commands/keys/dump_context.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/reference_count.h"
 #include "server/commands/shared/rows.h"
@@ -72,18 +73,10 @@ void ReplyBuffer(CommandCall& call) {
 
 // --- data
 
-// A key's length in a dump, without compression (which Sluice does not do).
-size_t SerializedBytes(const Entry& entry) {
-  if (!entry.is_string()) return entry.MemoryBytes();
-  const size_t length = entry.TextBytes();
-  char scratch[Entry::kTextScratch];
-  constexpr int64_t kNone = INT64_MAX;
-  // RDB writes integers of 8, 16 and 32 bits in 2, 3 and 5 bytes.
-  const int64_t number = length <= 11 ? ParseInt64(entry.Text(scratch)).value_or(kNone) : kNone;
-  if (number >= INT8_MIN && number <= INT8_MAX) return 2;
-  if (number >= INT16_MIN && number <= INT16_MAX) return 3;
-  if (number >= INT32_MIN && number <= INT32_MAX) return 5;
-  return length + (length < 64 ? 1 : length < 16384 ? 2 : 5);
+// The value in a dump: without its type in front, version and checksum behind.
+size_t SerializedBytes(CommandCall& call, const Entry& entry) {
+  constexpr size_t kAround = 1 + 2 + 8;
+  return WriteDump(entry, RdbContextOf(call)).size() - kAround;
 }
 
 // How a list is cut into chunks, in Redis's words for it. Suites check by it that a list is cut
@@ -113,7 +106,7 @@ void Object(CommandCall& call) {
   call.reply.Status(
       Concat("Value at:0x", std::string_view(address, static_cast<size_t>(end.ptr - address)),
              " refcount:", ReferenceCount(*entry, call.settings), " encoding:", entry->Encoding(),
-             " serializedlength:", SerializedBytes(*entry), " lru:", entry->access_clock(),
+             " serializedlength:", SerializedBytes(call, *entry), " lru:", entry->access_clock(),
              " lru_seconds_idle:", idle_s, ListChunks(call, *entry)));
 }
 

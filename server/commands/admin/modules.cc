@@ -3,6 +3,8 @@
 // Some clients ask MODULE LIST at their start to learn what a server can do: the answer is empty,
 // not an error.
 
+#include "protocol/text/concat.h"
+#include "server/clients/host.h"
 #include "server/commands/families.h"
 #include "server/commands/shared/help.h"
 #include "server/commands/shared/rows.h"
@@ -11,13 +13,23 @@
 namespace sluice {
 namespace {
 
+constexpr size_t kShownBytes = 128;  // of a path, in the log
+
 // Empty: Sluice's commands of Redis's modules are built in, and are no module.
 void ModuleList(CommandCall& call) { call.reply.Array(0); }
 
-// The gate of protected commands is before it, as with enable-module-command no, the one value of
-// that option here: a script alone comes here.
-//   MODULE LOAD x  → -ERR MODULE command not allowed. If the enable-module-command option is ...
-void Refuse(CommandCall& call) { call.reply.Error("ERR no modules are loaded here"); }
+// Answered as by a server that could not load that one, which is what clients know. The gate of
+// protected commands is before it.
+//   MODULE LOAD x  → -ERR Error loading the extension. Please check the server logs.
+void Load(CommandCall& call) {
+  call.part<Host>().Log(LogLevel::kWarning, Concat("Module ", call.args[2].substr(0, kShownBytes),
+                                                   " failed to load: Sluice loads no modules"));
+  call.reply.Error("ERR Error loading the extension. Please check the server logs.");
+}
+
+void Unload(CommandCall& call) {
+  call.reply.Error("ERR Error unloading module: no such module with that name");
+}
 
 constexpr std::string_view kModulesHelp[] = {
     "LIST",
@@ -55,13 +67,13 @@ constexpr CommandRow kModulesSubcommandsListed[] = {
     {.name = "LOAD",
      .arity = -3,
      .flags = kLoads,
-     .run = Refuse,
+     .run = Load,
      .usage = "path [arg ...]",
      .summary = "Load a module; refused."},
     {.name = "LOADEX",
      .arity = -3,
      .flags = kLoads,
-     .run = Refuse,
+     .run = Load,
      .since = "7.0.0",
      .usage = "path [CONFIG configs=<name value> [CONFIG configs=<name value> ...]] "
               "[ARGS args=<arg> ...]",
@@ -69,7 +81,7 @@ constexpr CommandRow kModulesSubcommandsListed[] = {
     {.name = "UNLOAD",
      .arity = 3,
      .flags = kLoads,
-     .run = Refuse,
+     .run = Unload,
      .usage = "name",
      .summary = "Unload a module; refused."},
 };

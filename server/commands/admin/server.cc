@@ -24,10 +24,11 @@
 namespace sluice {
 namespace {
 
-// The turn's own time: all commands of a turn see the same, and so do their deadlines.
+// The present: in a script and behind a slow command time goes on, as in Redis 7.0.
 void Time(CommandCall& call) {
+  const TurnClock& clock = call.part<TurnClock>();
   // A replica shows its master's time otherwise.
-  const int64_t unix_us = call.now.unix_us() + call.part<TurnClock>().clock().skew_ms() * 1000;
+  const int64_t unix_us = clock.Present().unix_us() + clock.clock().skew_ms() * 1000;
   call.reply.Array(2);
   call.reply.Bulk(Int64Text(unix_us / 1'000'000));
   call.reply.Bulk(Int64Text(unix_us % 1'000'000));

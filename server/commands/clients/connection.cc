@@ -183,8 +183,9 @@ void Quit(CommandCall& call) {
 }
 
 // The connection as it was opened: transaction, subscriptions, tracking, monitor, login, name,
-// database, protocol. Locks lose their binding to the session, and end if they have no lease that
-// runs. The answer comes in RESP2, even under REPLY OFF.
+// database, protocol; CLIENT NO-EVICT stays, as in Redis 7.0. Locks lose their binding to the
+// session, and end if they have no lease that runs. The answer comes in RESP2, even under REPLY
+// OFF.
 void Reset(CommandCall& call) {
   Session& client = call.client;
   if (client.kind != SessionKind::kClient)
@@ -199,7 +200,6 @@ void Reset(CommandCall& call) {
   client.name = BoxedText();
   client.db = 0;
   client.reply_mode = ReplyMode::kOn;
-  client.no_evict = false;
   client.no_touch = false;
   client.reads_replica = false;
   client.conditions &= static_cast<uint16_t>(~(kAsks | kAsked));

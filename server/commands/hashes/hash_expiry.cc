@@ -129,9 +129,11 @@ void HPersist(CommandCall& call) {
 
 // --- when do they end?
 
-// Seconds are rounded up, where TTL rounds to the nearest: a field that is there never shows 0.
-int64_t ShowTime(const Deadline& deadline, TimeForm form, const Now& now) {
-  const int64_t ms = form.base == TimeBase::kNow ? deadline.LeftMs(now) : deadline.UnixMs(now);
+// Seconds are rounded up, where TTL rounds to the nearest: a field that is there never shows 0, but
+// in a script that runs past its end.
+int64_t ShowTime(const Deadline& deadline, TimeForm form, const Now& present) {
+  const int64_t ms = form.base == TimeBase::kNow ? std::max<int64_t>(deadline.LeftMs(present), 0)
+                                                 : deadline.UnixMs(present);
   return form.unit == TimeUnit::kSeconds ? (ms + 999) / 1000 : ms;
 }
 
@@ -142,8 +144,9 @@ void TellTimes(CommandCall& call) {
   const size_t first = ReadFields(call, 2);
   if (first == 0) return;
   if (!found) return ReplyToAll(call, first, kNoField);
+  const Now present = call.Present();
   AnswerEach(call, first, *found, [&](std::string_view, const Deadline& deadline) {
-    return deadline.none() ? int64_t{kNoEnd} : ShowTime(deadline, form, call.now);
+    return deadline.none() ? int64_t{kNoEnd} : ShowTime(deadline, form, present);
   });
 }
 

@@ -34,7 +34,8 @@ Deadline TakeFieldTime(ArgReader& args, const CommandCall& call, TimeForm form) 
     args.Fail(Concat("ERR invalid expire time in '", LowerName(call), "' command"));
     return Deadline::None();
   }
-  return form.base == TimeBase::kNow ? Deadline::Steady(call.now.ms() + ms) : DeadlineAt(call, ms);
+  return form.base == TimeBase::kNow ? Deadline::Steady(call.Present().ms() + ms)
+                                     : DeadlineAt(call, ms);
 }
 
 // Three faults, in the order of Redis 7.4: the word, the count's form, the count against what

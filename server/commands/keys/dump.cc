@@ -92,7 +92,7 @@ Deadline DeadlineOf(const CommandCall& call, const RestoreArgs& args) {
   if (args.ttl_ms == 0) return Deadline::None();
   if (args.absolute) return DeadlineAt(call, args.ttl_ms);
   int64_t at_ms;
-  const bool is_far = __builtin_add_overflow(call.now.ms(), args.ttl_ms, &at_ms);
+  const bool is_far = __builtin_add_overflow(call.Present().ms(), args.ttl_ms, &at_ms);
   return Deadline::Steady(is_far ? INT64_MAX : at_ms);
 }
 
@@ -222,7 +222,7 @@ constexpr CommandRow kDumpRows[] = {
      .history = "3.0.0 `REPLACE`.|5.0.0 `ABSTTL`.|5.0.0 `IDLETIME` and `FREQ`."},
     {.name = "RESTORE-ASKING",
      .arity = -4,
-     .flags = kWrite | kDenyOom | kAsking,
+     .flags = kWrite | kDenyOom | kAsking | kSystem,
      .categories = kCatKeyspace | kCatDangerous,
      .keys = KeyAt(1, kKeyOw | kKeyUpdate),
      .run = Restore,

@@ -12,6 +12,7 @@
 //   TTL PTTL                  -2            -1
 //   EXPIRETIME PEXPIRETIME    -2            -1
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
@@ -84,7 +85,7 @@ enum class Unit : uint8_t { kSeconds, kMilliseconds };
 enum class Base : uint8_t { kNow, kEpoch };
 
 // The time argument in ms; null when it is no integer or too large: the error has been answered.
-std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
+std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base, const Now& present) {
   const std::optional<int64_t> number = ParseInt64(call.args[2]);
   if (!number) {
     call.reply.Error(ErrorCode::kNotInteger);
@@ -97,8 +98,8 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
   // It must fit as a Unix time too: that is how it is shown, logged and saved.
   int64_t moment;
   const bool fits =
-      base == Base::kEpoch || (!__builtin_add_overflow(ms, call.now.unix_ms(), &moment) &&
-                               !__builtin_add_overflow(ms, call.now.ms(), &moment));
+      base == Base::kEpoch || (!__builtin_add_overflow(ms, present.unix_ms(), &moment) &&
+                               !__builtin_add_overflow(ms, present.ms(), &moment));
   if (scales && fits) return ms;
   call.reply.Error(
       Concat("ERR invalid expire time in '", LowerCase(call.spec().name), "' command"));
@@ -117,7 +118,8 @@ std::optional<int64_t> ReadTime(CommandCall& call, Unit unit, Base base) {
 void ExpireIn(CommandCall& call, Unit unit, Base base) {
   Conditions conditions;
   if (!ReadConditions(call, conditions)) return;
-  const std::optional<int64_t> ms = ReadTime(call, unit, base);
+  const Now present = call.Present();
+  const std::optional<int64_t> ms = ReadTime(call, unit, base, present);
   if (!ms) return;
   const HashedKey key = call.Key(1);
   const Entry* const entry = LookUp(call, key);
@@ -125,7 +127,7 @@ void ExpireIn(CommandCall& call, Unit unit, Base base) {
   // Behind the look-up: a missing key is 0, whatever may come to be there.
   if (entry->type() == ValueType::kLock) return call.reply.Error(kLockHasNoTtl);
   const Deadline deadline =
-      base == Base::kNow ? Deadline::Steady(call.now.ms() + *ms) : DeadlineAt(call, *ms);
+      base == Base::kNow ? Deadline::Steady(present.ms() + *ms) : DeadlineAt(call, *ms);
   const int64_t unix_ms = deadline.UnixMs(call.now);
   if (!conditions.Hold(*entry, unix_ms, call.now)) return call.reply.Integer(0);
 
@@ -149,7 +151,9 @@ void TimeLeft(CommandCall& call, Unit unit, Base base) {
   if (!entry) return call.reply.Integer(-2);
   const Deadline deadline = entry->deadline();
   if (deadline.none()) return call.reply.Integer(-1);
-  const int64_t ms = base == Base::kNow ? deadline.LeftMs(call.now) : deadline.UnixMs(call.now);
+  // In a script one whose time has passed meanwhile is there until the script ends, with 0 left.
+  const int64_t ms = base == Base::kNow ? std::max<int64_t>(deadline.LeftMs(call.Present()), 0)
+                                        : deadline.UnixMs(call.now);
   // Rounded to the nearest second, so that a fresh EXPIRE 10 shows 10.
   const int64_t seconds = ms / 1000 + (ms % 1000 >= 500 ? 1 : 0);
   call.reply.Integer(unit == Unit::kSeconds ? seconds : ms);

@@ -375,7 +375,7 @@ constexpr CommandRow kSortRows[] = {
      .usage =
          "key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] order=[ASC | DESC] "
          "[ALPHA] [STORE destination]",
-     .summary = "The elements of a list, set or sorted set in order, or what they lead to.",
+     .summary = "Sort the elements in a list, set or sorted set",
      .find_keys = FindSortKeys},
     {.name = "SORT_RO",
      .arity = -2,

@@ -40,11 +40,12 @@ bool ReadDeadline(CommandCall& call, const ExpiryArg& expiry, Deadline& deadline
     return true;
   }
   // The moment must be a Unix time too: that is how it is shown, logged and saved.
+  const Now present = call.Present();
   int64_t moment;
-  if (__builtin_add_overflow(ms, call.now.unix_ms(), &moment) ||
-      __builtin_add_overflow(ms, call.now.ms(), &moment))
+  if (__builtin_add_overflow(ms, present.unix_ms(), &moment) ||
+      __builtin_add_overflow(ms, present.ms(), &moment))
     return FailExpireTime(call);
-  deadline = Deadline::Steady(call.now.ms() + ms);
+  deadline = Deadline::Steady(moment);
   return true;
 }
 

@@ -43,7 +43,7 @@ std::optional<StreamId> ChooseId(CommandCall& call, const AddTrimArgs& args, Str
     return std::nullopt;
   }
   // "*": the time, or the next id if that is not ahead.
-  if (!args.id) return Stream::NextId(last, call.now.unix_ms());
+  if (!args.id) return Stream::NextId(last, call.Present().unix_ms());
   std::optional<StreamId> id = args.id;
   // "ms-*" of the last entry's own millisecond: one more than its number.
   if (args.any_sequence && last.ms == args.id->ms) {

@@ -267,8 +267,10 @@ constexpr CommandRow kStringsListed[] = {
               "unix-time-milliseconds@6.2.0 | KEEPTTL@6.0.0]",
      .summary = "Store a string, on a condition if wanted, and say when it ends.",
      .history =
-         "2.6.12 `EX`, `PX`, `NX` and `XX`.|6.0.0 `KEEPTTL`.|6.2.0 `GET`, `EXAT` and `PXAT`.|7.0.0 "
-         "`NX` together with `GET`.|8.4.0 `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE`.",
+         "2.6.12 Added the `EX`, `PX`, `NX` and `XX` options.|6.0.0 Added the `KEEPTTL` option.|"
+         "6.2.0 Added the `GET`, `EXAT` and `PXAT` option.|7.0.0 Allowed the `NX` and `GET` "
+         "options "
+         "to be used together.|8.4.0 Added the `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE` options.",
      .key_flags = SetKeyFlags},
     {.name = "SETNX",
      .arity = 3,
@@ -303,7 +305,7 @@ constexpr CommandRow kStringsListed[] = {
      .usage = "key value",
      .summary = "Store a string and answer with the one it replaces.",
      .deprecated_since = "6.2.0",
-     .replaced_by = "`SET` with its option `GET`"},
+     .replaced_by = "`SET` with the `!GET` argument"},
     {.name = "GETDEL",
      .arity = 2,
      .flags = kWrite | kFast,

@@ -87,6 +87,37 @@ TEST_F(TwoMoments, AScriptSeesOneInAllItsCalls) {
             "+OK\r\n:5000\r\n:6000\r\n");
 }
 
+// In Redis 7.0, too, a script that waits by TIME or PTTL comes to its end, and a key has all the
+// time that it is given there; whether one is over goes by the script's first moment.
+TEST_F(TwoMoments, InAScriptTimesAreCountedFromThePresent) {
+  EXPECT_EQ(AnswersTo("DEBUG SET-DISABLE-DENY-SCRIPTS 1\r\n"), "+OK\r\n");
+  const auto run = [this](std::string_view script) {
+    return client_.Run({"EVAL", script, "2", "early", "late"}).ToText();
+  };
+  EXPECT_EQ(run("local function left(k) return redis.call('PTTL', k) end "
+                "local function pass(s) redis.call('DEBUG', 'SLEEP', s) end "
+                "redis.call('SET', KEYS[1], 'v', 'PX', 1000) pass('0.4') "
+                "redis.call('SET', KEYS[2], 'v', 'PX', 1000) "
+                "local before = {left(KEYS[1]), left(KEYS[2])} pass('0.7') "
+                "return {before, left(KEYS[1]), redis.call('GET', KEYS[1]), left(KEYS[2])}"),
+            "[[:600, :1000], :0, \"v\", :300]");
+  EXPECT_EQ(client_.Run({"PTTL", "late"}).integer, 300);
+  EXPECT_EQ(client_.Run({"EXISTS", "early"}).integer, 0);
+  EXPECT_EQ(run("local from = redis.call('TIME') redis.call('DEBUG', 'SLEEP', '2.5') "
+                "local to = redis.call('TIME') "
+                "return (to[1] - from[1]) * 1000000 + to[2] - from[2]"),
+            ":2500000");
+  EXPECT_EQ(run("local first = redis.call('XADD', 's', '*', 'f', 'v') "
+                "redis.call('DEBUG', 'SLEEP', '0.5') "
+                "local second = redis.call('XADD', 's', '*', 'f', 'v') "
+                "return string.match(second, '%d+') - string.match(first, '%d+')"),
+            ":500");
+  EXPECT_EQ(run("redis.call('HSET', KEYS[1], 'f', 'v') redis.call('DEBUG', 'SLEEP', '1') "
+                "redis.call('HPEXPIRE', KEYS[1], 2000, 'FIELDS', 1, 'f') "
+                "return redis.call('HPTTL', KEYS[1], 'FIELDS', 1, 'f')"),
+            "[:2000]");
+}
+
 TEST_F(TwoMoments, ATransactionGoesOnInThePresent) {
   EXPECT_EQ(AnswersTo("SET k v PX 60000\r\n"
                       "MULTI\r\n"
