@@ -19,6 +19,7 @@
 #include "server/commands/limits/limit_answers.h"
 #include "server/commands/limits/limit_args.h"
 #include "server/commands/limits/limit_requests.h"
+#include "server/commands/shared/blocking.h"
 #include "server/commands/shared/rows.h"
 #include "server/commit/turn_gate.h"
 #include "server/config/config.h"
@@ -182,7 +183,7 @@ bool Queues(CommandCall& call, const TakeOptions& options, const RequestIds::Ask
   if (verdict.retry_ms < 0 || (verdict.allowed && !limit_waiters.HasWaiters(key))) return false;
   LimitWaiters::Ticket ticket{call.client.id, request, std::string(options.policy),
                               asked ? *asked : RequestIds::Asked(), TryAgain};
-  limit_waiters.Join(call, key, std::move(ticket), call.now.ms() + wait_ms, verdict.retry_ms,
+  limit_waiters.Join(call, key, std::move(ticket), EndOfWait(call, wait_ms), verdict.retry_ms,
                      TakeTimedOut);
   return true;
 }

@@ -17,6 +17,7 @@
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
 #include "server/commands/locks/lock_options.h"
+#include "server/commands/shared/blocking.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
 #include "server/locks/lock_connections.h"
@@ -107,7 +108,7 @@ void AcquireLocks(CommandCall& call, size_t first_key, size_t keys, ArgReader& a
   call.NoEffect();  // the service says what came of it
   // The client is answered by LockWaits, when its wait ends in whichever way.
   if (result.outcome == AcquireOutcome::kQueued) {
-    return service.waits().Block(call, result.wait_id, call.now.ms() + options.wait_ms);
+    return service.waits().Block(call, result.wait_id, EndOfWait(call, options.wait_ms));
   }
   if (result.outcome == AcquireOutcome::kRefused) return RefuseLocks(call, service, open, shape);
   if (result.outcome == AcquireOutcome::kDeadlock) service.waits().CountDeadlock(open);

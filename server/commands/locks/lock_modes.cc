@@ -15,6 +15,7 @@
 
 #include "server/commands/families.h"
 #include "server/commands/locks/lock_keys.h"
+#include "server/commands/shared/blocking.h"
 #include "server/commands/shared/option_table.h"
 #include "server/commands/shared/rows.h"
 #include "server/dispatch/arg_reader.h"
@@ -68,7 +69,7 @@ void Upgrade(CommandCall& call) {
       locks.Upgrade(*lock, owner, {ConnectionOf(call.client), options.wait_ms}, call.now);
   call.NoEffect();
   if (result.outcome == AcquireOutcome::kQueued) {
-    return service.waits().Block(call, result.wait_id, call.now.ms() + options.wait_ms);
+    return service.waits().Block(call, result.wait_id, EndOfWait(call, options.wait_ms));
   }
   ReplyToken(call, *lock, result);
 }

@@ -6,24 +6,26 @@
 #include <cstdint>
 
 #include "protocol/text/number_text.h"
+#include "server/core/turn_clock.h"
 #include "storage/time/timer_wheel.h"
 
 namespace sluice {
 namespace {
 
-// From a wait in ms to the engine's ms at which it ends, rounded up: as in Redis, no wait is
-// shorter than it was to be. One that is longer than the timer wheel can hold, 2^48 ms or 8900
-// years, is cut to that.
-int64_t EndOfWait(ArgReader& args, const CommandCall& call, int64_t wait_ms) {
+int64_t TakeEnd(ArgReader& args, const CommandCall& call, int64_t wait_ms) {
   if (wait_ms < 0) {
     args.Fail("ERR timeout is negative");
     return 0;
   }
-  if (wait_ms == 0) return 0;
-  return (call.now.steady_us + 999) / 1000 + std::min(wait_ms, TimerWheel::kDeadlineMsMax);
+  return wait_ms == 0 ? 0 : EndOfWait(call, wait_ms);
 }
 
 }  // namespace
+
+int64_t EndOfWait(const CommandCall& call, int64_t wait_ms) {
+  const Now present = call.part<TurnClock>().Present();
+  return (present.steady_us + 999) / 1000 + std::min(wait_ms, TimerWheel::kDeadlineMsMax);
+}
 
 int64_t ReadTimeoutSeconds(ArgReader& args, const CommandCall& call) {
   const std::optional<long double> seconds = ParseLongDouble(args.Bytes());
@@ -34,7 +36,7 @@ int64_t ReadTimeoutSeconds(ArgReader& args, const CommandCall& call) {
   // A number that is no int64 becomes the least of them in Redis, on either side.
   const long double ms = std::ceil(*seconds * 1000);
   const bool fits = std::fabs(ms) < 0x1p63L;
-  return EndOfWait(args, call, fits ? static_cast<int64_t>(ms) : INT64_MIN);
+  return TakeEnd(args, call, fits ? static_cast<int64_t>(ms) : INT64_MIN);
 }
 
 int64_t ReadTimeoutMs(ArgReader& args, const CommandCall& call) {
@@ -43,7 +45,7 @@ int64_t ReadTimeoutMs(ArgReader& args, const CommandCall& call) {
     args.Fail("ERR timeout is not an integer or out of range");
     return 0;
   }
-  return EndOfWait(args, call, *ms);
+  return TakeEnd(args, call, *ms);
 }
 
 }  // namespace sluice

@@ -2,6 +2,7 @@
 #include "server/commands/streams/stream_read_args.h"
 
 #include "protocol/text/concat.h"
+#include "server/commands/shared/blocking.h"
 #include "server/commands/shared/option_table.h"
 #include "server/dispatch/arg_reader.h"
 
@@ -35,7 +36,7 @@ void ReadBlock(ArgReader& reader, Reading& reading) {
   if (__builtin_add_overflow(ms, call.now.unix_ms(), &end_unix_ms)) {
     return reader.Fail("ERR timeout is out of range");
   }
-  reading.args.block_until_ms = ms == 0 ? 0 : ms + call.now.ms();
+  reading.args.block_until_ms = ms == 0 ? 0 : EndOfWait(call, ms);
 }
 
 // Zero and less mean no limit.

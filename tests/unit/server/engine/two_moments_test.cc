@@ -91,7 +91,7 @@ TEST_F(TwoMoments, AScriptSeesOneInAllItsCalls) {
 // time that it is given there; whether one is over goes by the script's first moment.
 TEST_F(TwoMoments, InAScriptTimesAreCountedFromThePresent) {
   EXPECT_EQ(AnswersTo("DEBUG SET-DISABLE-DENY-SCRIPTS 1\r\n"), "+OK\r\n");
-  const auto run = [this](std::string_view script) {
+  const auto run = [this](const std::string& script) {
     return client_.Run({"EVAL", script, "2", "early", "late"}).ToText();
   };
   EXPECT_EQ(run("local function left(k) return redis.call('PTTL', k) end "
@@ -116,6 +116,22 @@ TEST_F(TwoMoments, InAScriptTimesAreCountedFromThePresent) {
                 "redis.call('HPEXPIRE', KEYS[1], 2000, 'FIELDS', 1, 'f') "
                 "return redis.call('HPTTL', KEYS[1], 'FIELDS', 1, 'f')"),
             "[:2000]");
+}
+
+TEST_F(TwoMoments, AWaitIsNoShorterBehindASlowScript) {
+  AnswersTo("DEBUG SET-DISABLE-DENY-SCRIPTS 1\r\n");
+  client_.Run({"LOCK.ACQUIRE", "l", "other", "LEASE", "60000"});
+  client_.Run({"LIMIT.TAKE", "r", "WINDOW", "1", "60000"});
+  for (const std::string wait : {"BLPOP k 0.1", "XREAD BLOCK 100 STREAMS s 0", "WAIT 1 100",
+                                 "LOCK.ACQUIRE l me LEASE 5000 WAIT 100",
+                                 "LIMIT.TAKE r WINDOW 1 60000 WAIT 100"}) {
+    EXPECT_EQ(AnswersTo("EVAL \"redis.call('DEBUG', 'SLEEP', '0.2')\" 0\r\n" + wait + "\r\n"),
+              "$-1\r\n");
+    server_.AdvanceTime(99);
+    EXPECT_EQ(client_.TakeBytes(), "") << wait;
+    server_.AdvanceTime(1);
+    EXPECT_NE(client_.TakeBytes(), "") << wait;
+  }
 }
 
 TEST_F(TwoMoments, ATransactionGoesOnInThePresent) {
