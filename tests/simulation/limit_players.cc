@@ -254,7 +254,7 @@ void LimitPlayers::Wait(Player& player, Limit& limit) {
   const bool may_wait = ask.cost > 0 && seen.retry_ms >= 0;
   if (may_wait && (!seen.allowed || !limit.waiters.empty())) {
     player.waits = true;
-    limit.waiters.push_back({&player, ask, Now().ms() + wait_ms});
+    limit.waiters.push_back({&player, ask, (Now().us + 999) / 1000 + wait_ms});
     return;
   }
   const std::optional<Reply> reply = player.client->Next();

@@ -122,9 +122,9 @@ TEST_F(TwoMoments, AWaitIsNoShorterBehindASlowScript) {
   AnswersTo("DEBUG SET-DISABLE-DENY-SCRIPTS 1\r\n");
   client_.Run({"LOCK.ACQUIRE", "l", "other", "LEASE", "60000"});
   client_.Run({"LIMIT.TAKE", "r", "WINDOW", "1", "60000"});
-  for (const std::string wait : {"BLPOP k 0.1", "XREAD BLOCK 100 STREAMS s 0", "WAIT 1 100",
-                                 "LOCK.ACQUIRE l me LEASE 5000 WAIT 100",
-                                 "LIMIT.TAKE r WINDOW 1 60000 WAIT 100"}) {
+  for (const std::string wait :
+       {"BLPOP k 0.1", "XREAD BLOCK 100 STREAMS s 0", "WAIT 1 100",
+        "LOCK.ACQUIRE l me LEASE 5000 WAIT 100", "LIMIT.TAKE r WINDOW 1 60000 WAIT 100"}) {
     EXPECT_EQ(AnswersTo("EVAL \"redis.call('DEBUG', 'SLEEP', '0.2')\" 0\r\n" + wait + "\r\n"),
               "$-1\r\n");
     server_.AdvanceTime(99);

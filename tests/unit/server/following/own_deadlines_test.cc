@@ -31,14 +31,14 @@ TEST_F(OwnDeadlinesTest, EndOnTimeWhileTheMastersStay) {
   EXPECT_EQ(Ask("EVAL \"redis.call('SET', 's', 'v'); redis.call('PEXPIRE', 's', 700)\" 0"),
             "(nil)");
   EXPECT_EQ(count(), 2u);
-  EXPECT_THAT(Ask("INFO stats"), HasSubstr("slave_expires_tracked_keys:2\r\n"));
+  EXPECT_THAT(Ask("INFO stats"), HasSubstr("slave_expires_tracked_keys:2\\r"));
   AdvanceTime(500);
   EXPECT_EQ(Keys(), ":3");
   AdvanceTime(200);
   EXPECT_EQ(Keys(), ":2");
   EXPECT_EQ(Ask("KEYS *"), "[\"left\"]");
   EXPECT_EQ(count(), 0u);
-  EXPECT_THAT(Ask("INFO stats"), HasSubstr("expired_keys:2\r\n"));
+  EXPECT_THAT(Ask("INFO stats"), HasSubstr("expired_keys:2\\r"));
 }
 
 TEST_F(OwnDeadlinesTest, ALaterDeadlineCounts) {
