@@ -116,7 +116,9 @@ Fault Assembly::StartLog() {
   if (cluster.is_on()) keyspace.db(0).KeepBySlots();
   own_line.Start();
   following.Start();
-  return log.Start();
+  if (Fault fault = log.Start()) return fault;
+  if (!log.loading()) following.FilesLoaded(std::nullopt);
+  return {};
 }
 
 Assembly::~Assembly() {

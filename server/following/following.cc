@@ -35,12 +35,14 @@ Following::Following(const Uses& uses)
 void Following::Start() {
   if (on_.config.settings().replicaof.host.empty()) return;
   Begin();
+  awaits_files_ = true;
   may_lack_locks_ = true;  // until the files say otherwise
   const Settings::Master master = on_.config.settings().replicaof;
   link_.Follow(master.host, static_cast<int>(master.port));
 }
 
 void Following::FilesLoaded(const std::optional<StreamPosition>& loaded) {
+  const bool is_start = std::exchange(awaits_files_, false);
   if (!is_on()) return;
   has_place_ = is_whole_ = loaded.has_value();
   may_lack_locks_ = !loaded || !loaded->reading || loaded->reading->kind == StreamKind::kOfSluice;
@@ -48,6 +50,7 @@ void Following::FilesLoaded(const std::optional<StreamPosition>& loaded) {
   const bool is_clock_known =
       reading_ && reading_->kind == StreamKind::kOfSluice && reading_->unix_offset_ms;
   if (is_clock_known) on_.time.ClockChanged({.unix_offset_ms = *reading_->unix_offset_ms});
+  if (is_start) link_.TryNow();
 }
 
 void Following::Follow(std::string host, int64_t port) {
@@ -142,7 +145,9 @@ std::optional<Introduction::Place> Following::PlaceWanted() {
                              .offset = on_.replicas.stream().end()};
 }
 
-bool Following::MayConnect() const { return !on_.log.loading() && !on_.loader.busy(); }
+bool Following::MayConnect() const {
+  return !awaits_files_ && !on_.log.loading() && !on_.loader.busy();
+}
 
 bool Following::HasMade(std::string_view id) const {
   if (!own_history_) return false;

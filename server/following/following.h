@@ -59,9 +59,11 @@ class Following final : private LinkFollower {
   explicit Following(const Uses& uses);
 
   // --- roles
-  // `replicaof` in the file, before anything is loaded.
+  // `replicaof` in the file, before anything is loaded. The link is opened when the files are: they
+  // say where it may go on.
   void Start();
-  // The files were loaded, as of this place in the master's stream, if they say so.
+  // The files were loaded, as of this place in the master's stream, if they say so; or there are
+  // none.
   void FilesLoaded(const std::optional<StreamPosition>& loaded);
   // Another server is followed from here on. In a command, or between two.
   void Follow(std::string host, int64_t port);
@@ -154,6 +156,7 @@ class Following final : private LinkFollower {
   // The data are those of a stream at Replicas' end of it.
   bool has_place_ = false;
   bool is_whole_ = false;
+  bool awaits_files_ = false;
   bool may_lack_locks_ = false;           // grants of the master, a Sluice
   std::optional<StreamReading> reading_;  // there; null: it is not known
   int64_t image_made_ms_ = 0;

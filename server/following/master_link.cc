@@ -33,6 +33,11 @@ void MasterLink::Follow(std::string host, int port) {
   down_since_ms_ = now_ms();
   next_try_ms_ = faults_ = lost_ = 0;
   last_fault_.clear();
+  TryNow();
+}
+
+void MasterLink::TryNow() {
+  if (state_ != LinkState::kConnect || !follower_.MayConnect()) return;
   Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
   Connect();
 }
@@ -335,9 +340,8 @@ void MasterLink::EverySecond() {
     case LinkState::kOff:
       return;
     case LinkState::kConnect:
-      if (now_ms() < next_try_ms_) return;
-      Log(LogLevel::kNotice, Concat("Connecting to MASTER ", host_, ":", port_));
-      return Connect();
+      if (now_ms() >= next_try_ms_) TryNow();
+      return;
     case LinkState::kConnecting:
     case LinkState::kHandshake:
       if (is_late && !AnyUnread()) Retry("Timeout connecting to the MASTER...");

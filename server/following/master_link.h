@@ -83,6 +83,8 @@ class MasterLink final : private LinkListener {
   // --- for the follower
   // From now on that server is followed, and no other.
   void Follow(std::string host, int port);
+  // If it is to be opened, and may be: LinkFollower::MayConnect.
+  void TryNow();
   // No server is followed.
   void Stop();
   // The next one to be followed is asked to take over (PSYNC … FAILOVER).

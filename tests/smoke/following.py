@@ -6,6 +6,7 @@ and links that are cut cost no full sync.
 
 --sender: the program request_sender of the same build, for the requests of command_fuzz.
 """
+import contextlib
 import hashlib
 import pathlib
 import random
@@ -235,6 +236,19 @@ def test_clients_of_a_replica_read_and_do_not_write():
         assert role[0] == ("$", b"slave") and role[3] == ("$", b"connected"), role
 
 
+def restart(chain, meanwhile):
+    """The last one, by its log. meanwhile: a request for the first one."""
+    leader, follower = chain.clients[0], chain.clients[-1]
+    until(lambda: info(follower, "persistence")[b"aof_rewrite_in_progress"] == b"0", "its base stands")
+    with contextlib.suppress(OSError, EOFError):
+        follower.call("SHUTDOWN")
+    chain.servers[-1].process.wait()
+    leader.call(*meanwhile)
+    chain.servers[-1].start()
+    chain.clients[-1] = follower = client(chain.servers[-1])
+    until(lambda: is_up(follower) and offset(follower) == offset(leader), "it is back")
+
+
 def test_a_restart_goes_on_where_it_was():
     for kinds in ("RS", "SS"):
         with Chain(kinds, "--appendonly", "yes") as chain:
@@ -245,18 +259,21 @@ def test_a_restart_goes_on_where_it_was():
             leader.call("SET", "key1", "in 1")
             compare(chain)
             syncs = number(leader, "stats", "sync_full")
-            until(lambda: info(follower, "persistence")[b"aof_rewrite_in_progress"] == b"0", "its base stands")  # noqa: B023
-            try:
-                follower.call("SHUTDOWN")
-            except (OSError, EOFError):
-                pass
-            chain.servers[1].process.wait()
-            leader.call("SET", "key2", "in 1, too")
-            chain.servers[1].start()
-            chain.clients[1] = follower = client(chain.servers[1])
-            until(lambda: is_up(follower), "it is back")  # noqa: B023
+            restart(chain, ("SET", "key2", "in 1, too"))
             compare(chain)
             assert number(leader, "stats", "sync_full") == syncs, "the restart has cost a full sync"
+
+
+def test_a_restart_that_loads_for_long_goes_on_where_it_was():
+    """The link would be there before its files are loaded, which say where it may go on."""
+    with Chain("SS", "--appendonly", "yes") as chain:
+        leader = chain.clients[0]
+        leader.call("DEBUG", "POPULATE", 1_000_000)
+        until(lambda: offset(chain.clients[1]) == offset(leader), "it has caught up")
+        syncs = number(leader, "stats", "sync_full")
+        restart(chain, ("SET", "behind", "v"))
+        assert number(leader, "stats", "sync_full") == syncs, "the restart has cost a full sync"
+        assert chain.clients[1].call("DBSIZE") == leader.call("DBSIZE")
 
 
 def test_a_master_that_is_away_is_found_again():
