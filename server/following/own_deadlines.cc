@@ -2,25 +2,26 @@
 #include "server/following/own_deadlines.h"
 
 #include <algorithm>
-#include <climits>
-#include <numeric>
 #include <utility>
 
 namespace sluice {
 namespace {
 
 constexpr int64_t kLookAgainMs = 1000;
+// A step of the wall clock moves what ends by it.
+constexpr int64_t kArmedMsMax = 60'000;
+constexpr size_t kFreedPerTurn = 1000;
 
 }  // namespace
 
 OwnDeadlines::OwnDeadlines(const Uses& uses, HashKeys& hash_keys)
-    : on_(uses), owns_(0, KeyNameHash(hash_keys.Next())), places_(uses.keyspace.databases()) {
-  std::iota(places_.begin(), places_.end(), 0);
-  last_place_ = places_.back();
-}
+    : on_(uses),
+      hash_(hash_keys.Next()),
+      places_(static_cast<size_t>(uses.keyspace.databases())),
+      written_(0, hash_) {}
 
-OwnDeadlines::Own::Own(OwnDeadlines& whose, KeyNameView own_name)
-    : deadlines(whose), name(own_name) {
+OwnDeadlines::Own::Own(OwnDeadlines& whose, Place& its_place, KeyNameView its_name)
+    : deadlines(whose), place(its_place), name(its_name) {
   fired = [](TimerTask& task) {
     Own& own = static_cast<Own&>(task);
     own.deadlines.LookAt(own);
@@ -43,66 +44,92 @@ bool OwnDeadlines::IsOwnWrite() const {
 }
 
 void OwnDeadlines::KeyTouched(int db, std::string_view key, bool died) {
-  if (died || !IsOwnWrite()) return Forget({places_[db], key});
-  if (!written_.empty() && written_.back().db == db && written_.back().key == key) return;
-  written_.emplace_back(KeyNameView{db, key});
+  if (!died && IsOwnWrite()) {
+    if (!written_.contains(KeyNameView{db, key})) written_.emplace(KeyNameView{db, key});
+    return;
+  }
+  written_.erase(KeyNameView{db, key});
+  Forget(db, key);
 }
 
 void OwnDeadlines::LookAtWritten() {
-  for (const KeyName& name : std::exchange(written_, {})) {
-    const KeyNameView own_name{places_[name.db], name.key};
-    const Entry* const entry =
-        on_.keyspace.db(name.db).FindEvenExpired(on_.keyspace.Hash(name.key));
+  for (const KeyName& name : written_) {
+    const HashedKey key = on_.keyspace.Hash(name.key);
+    const Entry* const entry = on_.keyspace.db(name.db).FindEvenExpired(key);
     if (!entry || !entry->is_volatile()) {
-      Forget(own_name);
+      Forget(name.db, name.key);
       continue;
     }
-    std::unique_ptr<Own>& own = owns_[KeyName(own_name)];
-    if (!own) own = std::make_unique<Own>(*this, own_name);
+    std::unique_ptr<Place>& place = places_[name.db];
+    if (!place) place = std::make_unique<Place>(name.db, hash_);
+    std::unique_ptr<Own>& own = place->owns[KeyName({0, name.key})];
+    if (!own) {
+      own = std::make_unique<Own>(*this, *place, KeyNameView{0, name.key});
+      ++count_;
+    }
     Arm(*own, entry->deadline());
   }
+  written_.clear();
 }
 
 void OwnDeadlines::DatabaseReplaced(int db, int other) {
   LookAtWritten();
-  if (owns_.empty()) return;
-  if (other >= 0) return std::swap(places_[db], places_[other]);
-  do {
-    last_place_ = last_place_ == INT_MAX ? 0 : last_place_ + 1;
-  } while (DatabaseAt(last_place_) >= 0);
-  places_[db] = last_place_;
+  if (other < 0) return Drop(places_[db]);
+  std::swap(places_[db], places_[other]);
+  for (const int index : {db, other})
+    if (places_[index]) places_[index]->db = index;
 }
 
-int OwnDeadlines::DatabaseAt(int place) const {
-  const auto found = std::ranges::find(places_, place);
-  return found == places_.end() ? -1 : static_cast<int>(found - places_.begin());
+// --- what is forgotten
+
+void OwnDeadlines::Forget(int db, std::string_view key) {
+  Place* const place = places_[db].get();
+  if (!place) return;
+  const auto found = place->owns.find(KeyNameView{0, key});
+  if (found == place->owns.end()) return;
+  place->owns.erase(found);
+  --count_;
+}
+
+// Their timers may fire until they are freed, which takes turns.
+void OwnDeadlines::Drop(std::unique_ptr<Place>& place) {
+  if (!place) return;
+  count_ -= place->owns.size();
+  place->db = kNoDatabase;
+  dropped_.push_back(std::move(place));
+}
+
+void OwnDeadlines::Tidy() {
+  LookAtWritten();
+  if (!on_.state.is_on) std::ranges::for_each(places_, [this](auto& place) { Drop(place); });
+  size_t left = kFreedPerTurn;
+  while (!dropped_.empty()) {
+    KeyNameMap<std::unique_ptr<Own>>& owns = dropped_.back()->owns;
+    for (auto at = owns.begin(); at != owns.end() && left > 0; --left) owns.erase(at++);
+    if (!owns.empty()) return;
+    dropped_.pop_back();
+  }
 }
 
 // --- what ends
 
 void OwnDeadlines::Arm(Own& own, Deadline deadline) {
-  const Now& now = on_.clock.now();
-  const int64_t left_ms = std::clamp<int64_t>(deadline.LeftMs(now), 0, TimerWheel::kDeadlineMsMax);
-  on_.timers.Arm(own, std::min(now.ms() + left_ms, TimerWheel::kDeadlineMsMax));
+  const Now now = on_.clock.now();
+  on_.timers.Arm(own, now.ms() + std::clamp<int64_t>(deadline.LeftMs(now), 0, kArmedMsMax));
 }
 
 void OwnDeadlines::LookAt(Own& own) {
-  const KeyName name = own.name;
-  const int db = DatabaseAt(name.db);
-  if (db < 0 || !on_.state.is_on) return Forget(name);
+  const int db = own.place.db;
+  if (db == kNoDatabase || !on_.state.is_on) return;
+  const KeyName name = own.name;  // it goes with its key
   Database& database = on_.keyspace.db(db);
   const HashedKey key = on_.keyspace.Hash(name.key);
   const Entry* const entry = database.FindEvenExpired(key);
-  if (!entry || !entry->is_volatile()) return Forget(name);
-  const Now& now = on_.clock.now();
+  if (!entry || !entry->is_volatile()) return Forget(db, name.key);
+  const Now now = on_.clock.now();
   if (!entry->Expired(now)) return Arm(own, entry->deadline());
   if (on_.standstill.is_on_otherwise() || !database.RemoveOverdue(key, now))
     on_.timers.Arm(own, now.ms() + kLookAgainMs);
-}
-
-void OwnDeadlines::Forget(KeyNameView name) {
-  const auto found = owns_.find(name);
-  if (found != owns_.end()) owns_.erase(found);
 }
 
 }  // namespace sluice

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "server/clients/current_client.h"
 #include "server/config/follow_state.h"
 #include "server/config/settings.h"
@@ -47,38 +48,52 @@ class OwnDeadlines final : public KeyListener {
   // A role or `replica-read-only` has changed.
   void Changed();
   void EndTurn() {
-    if (!written_.empty()) [[unlikely]]
-      LookAtWritten();
+    if (has_work()) [[unlikely]]
+      Tidy();
   }
-  size_t count() const { return owns_.size(); }
+  size_t count() const { return count_; }
 
   // --- KeyListener
-  bool listens() const override { return IsWritable() || !owns_.empty(); }
+  bool listens() const override { return IsWritable() || (count_ > 0 && on_.state.is_on); }
   void KeyTouched(int db, std::string_view key, bool died) override;
   void DatabaseReplaced(int db, int other) override;
 
  private:
-  // Its name has the place of its database, so that neither a swap nor a flush looks at each key.
+  static constexpr int kNoDatabase = -1;
+
+  struct Own;
+  // A database with its keys, so that neither a swap nor a flush looks at each.
+  struct Place {
+    Place(int index, const KeyNameHash& hash) : db(index), owns(0, hash) {}
+    int db;                                 // kNoDatabase: it was dropped
+    KeyNameMap<std::unique_ptr<Own>> owns;  // named as of database 0
+  };
   struct Own : TimerTask {
-    Own(OwnDeadlines& whose, KeyNameView own_name);
+    Own(OwnDeadlines& whose, Place& its_place, KeyNameView its_name);
     ~Own();
     OwnDeadlines& deadlines;
+    Place& place;
     const KeyName name;
   };
 
   bool IsWritable() const { return on_.state.is_on && !on_.settings.replica_read_only; }
   bool IsOwnWrite() const;
-  int DatabaseAt(int place) const;  // -1: it was flushed
+  bool has_work() const {
+    return !written_.empty() || !dropped_.empty() || (count_ > 0 && !on_.state.is_on);
+  }
   void LookAtWritten();
+  void Tidy();
   void LookAt(Own& own);
   void Arm(Own& own, Deadline deadline);
-  void Forget(KeyNameView name);
+  void Forget(int db, std::string_view key);
+  void Drop(std::unique_ptr<Place>& place);
 
   const Uses on_;
-  KeyNameMap<std::unique_ptr<Own>> owns_;
-  std::vector<KeyName> written_;  // in this turn
-  std::vector<int> places_;       // by database; each has another
-  int last_place_ = 0;
+  const KeyNameHash hash_;
+  std::vector<std::unique_ptr<Place>> places_;  // by database; null: nothing is tracked there
+  std::vector<std::unique_ptr<Place>> dropped_;
+  size_t count_ = 0;                                                 // in places_
+  absl::flat_hash_set<KeyName, KeyNameHash, KeyNameEqual> written_;  // in this turn
 };
 
 }  // namespace sluice

@@ -75,7 +75,7 @@ Hash& FieldEdit::Opened() {
 }
 
 FieldAnswer FieldEdit::SetDeadline(std::string_view name, const Deadline& deadline) {
-  if (deadline.Passed(call_.now)) {
+  if (deadline.Passed(call_.Present())) {
     Delete(name);  // on a replay too: the effect is HDEL
     return kDeleted;
   }

@@ -267,7 +267,7 @@ void HSetEx(CommandCall& call) {
   if (found.refused) return;
   if (!ConditionHolds(call, found, options)) return call.reply.Integer(0);
   const auto hash = found ? OpenFound(call, key, found) : CreateTyped<Hash>(call, key);
-  const bool passed = options.deadline && options.deadline->Passed(call.now);
+  const bool passed = options.deadline && options.deadline->Passed(call.Present());
   // An empty hash that was made for it goes again in CloseTyped.
   if (passed) {
     DeletePairs(call, hash, options);

@@ -164,7 +164,7 @@ void Restore(CommandCall& call) {
 
   const Deadline deadline = DeadlineOf(call, args);
   // A lock without a holder is over, too.
-  if (deadline.Passed(call.now) || value->Ended(call.now) || value->is_lock())
+  if (deadline.Passed(call.Present()) || value->Ended(call.now) || value->is_lock())
     return RestoreNothing(call, key);
   const Entry* const old = args.replace ? call.db.Find(key, call.now) : nullptr;
   const bool over_redis = old && !IsOurs(old->type());

@@ -68,7 +68,7 @@ void ReplaceWithSetKeeping(CommandCall& call, std::string_view key, std::string_
 // EXPIRE and its kin with a past time are a deletion, with a `del` event and a DEL in the log, as
 // in Redis; an `expired` event is for deadlines that passed while the key was there.
 void EndKeyAt(CommandCall& call, HashedKey key, const Entry& entry, Deadline deadline) {
-  if (deadline.Passed(call.now)) {
+  if (deadline.Passed(call.Present())) {
     DeleteAsEffect(call, key);
     return;
   }

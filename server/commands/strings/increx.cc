@@ -196,7 +196,7 @@ void Apply(CommandCall& call, HashedKey key, const Entry* old, Number value, Dea
   // The same moment and the same kind: then KEEPTTL says it better than a time.
   const bool keeps = old && old->deadline() == deadline;
   // Only a Unix time can have passed already: the key is gone, if it was there at all.
-  if (deadline.Passed(call.now)) {
+  if (deadline.Passed(call.Present())) {
     DeleteAsEffect(call, key);
     return;
   }

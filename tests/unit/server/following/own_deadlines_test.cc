@@ -85,6 +85,7 @@ TEST_F(OwnDeadlinesTest, FollowTheirDatabase) {
 TEST_F(OwnDeadlinesTest, GoWithTheirDatabase) {
   Ask("SET k v PX 500");
   Ask("FLUSHALL");
+  EXPECT_EQ(count(), 0u);
   Say({"SELECT", "0"});
   Say({"SET", "k", "masters", "PX", "100"});
   AdvanceTime(1000);
@@ -101,10 +102,29 @@ TEST_F(OwnDeadlinesTest, WaitWhileClientsArePaused) {
   EXPECT_EQ(Keys(), ":0");
 }
 
+// More than a turn frees.
+TEST_F(OwnDeadlinesTest, ManyGoWithTheirDatabase) {
+  const std::string many =
+      "EVAL \"for i = 1, 5000 do redis.call('SET', 'k' .. i, 'v', 'PX', 100000 + i) end\" 0";
+  for (int i = 0; i < 3; ++i) {
+    Ask(many);
+    EXPECT_EQ(count(), 5000u);
+    Ask("FLUSHALL");
+    EXPECT_EQ(count(), 0u);
+  }
+  Ask(many);
+  AdvanceTime(102'000);
+  EXPECT_EQ(Keys(), ":3000");
+  EXPECT_EQ(count(), 3000u);
+  AdvanceTime(10'000);
+  EXPECT_EQ(Keys(), ":0");
+}
+
 TEST_F(OwnDeadlinesTest, APromotedServerEndsAllByItself) {
   Ask("SET k v PX 500");
   Say({"SET", "masters", "v", "PX", "500"});
   Ask("REPLICAOF NO ONE");
+  EXPECT_EQ(count(), 0u);
   AdvanceTime(500);
   EXPECT_EQ(Keys(), ":0");
   EXPECT_EQ(count(), 0u);
