@@ -357,7 +357,7 @@ void Dispatcher::Reject(Session& session, const Command* command, std::string_vi
   if (command && (command->spec->flags & kEndsMulti)) {
     if (session.in_multi()) EndTransaction(session, on_.watches);
     if (as_given) return reply.Error(error);
-    if (error.starts_with("ERR ")) error.remove_prefix(4);
+    if (error.starts_with("ERR ")) error.remove_prefix(4);  // it has a code of its own
     return reply.Error(Concat("EXECABORT Transaction discarded because of: ", error));
   }
   if (session.in_multi()) TransactionOf(session)->failed = true;

@@ -268,9 +268,9 @@ constexpr CommandRow kStringsListed[] = {
      .summary = "Store a string, on a condition if wanted, and say when it ends.",
      .history =
          "2.6.12 Added the `EX`, `PX`, `NX` and `XX` options.|6.0.0 Added the `KEEPTTL` option.|"
-         "6.2.0 Added the `GET`, `EXAT` and `PXAT` option.|7.0.0 Allowed the `NX` and `GET` "
-         "options "
-         "to be used together.|8.4.0 Added the `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE` options.",
+         "6.2.0 Added the `GET`, `EXAT` and `PXAT` option.|"
+         "7.0.0 Allowed the `NX` and `GET` options to be used together.|"
+         "8.4.0 Added the `IFEQ`, `IFNE`, `IFDEQ` and `IFDNE` options.",
      .key_flags = SetKeyFlags},
     {.name = "SETNX",
      .arity = 3,
